@@ -1,0 +1,3 @@
+module github.com/nixiemq/nixie
+
+go 1.26

@@ -1,0 +1,88 @@
+// Package clock is the only room that reads the time. The core takes the time
+// as an argument; the shell takes a Clock.
+package clock
+
+import (
+	"sync"
+	"time"
+)
+
+// A Clock tells the time and wakes its caller. It is safe for concurrent use.
+type Clock interface {
+	Now() time.Time
+	// At returns a channel that receives once the time is t or later, and a
+	// function that releases it. For the zero time the channel is nil, on which
+	// a select waits for ever.
+	At(t time.Time) (<-chan time.Time, func())
+}
+
+// System is the machine's clock; in a synctest bubble it is the bubble's.
+type System struct{}
+
+// Now returns the machine's time.
+func (System) Now() time.Time { return time.Now() }
+
+// At wakes the caller at t.
+func (System) At(t time.Time) (<-chan time.Time, func()) {
+	if t.IsZero() {
+		return nil, func() {}
+	}
+	timer := time.NewTimer(time.Until(t))
+	return timer.C, func() { timer.Stop() }
+}
+
+// Manual is a clock that is moved by hand, for scripts and for tests of clocks
+// that jump. The zero value shows the zero time.
+type Manual struct {
+	mu      sync.Mutex
+	now     time.Time
+	waiting map[*waiter]struct{}
+}
+
+type waiter struct {
+	at time.Time
+	c  chan time.Time
+}
+
+// Now returns the time last set.
+func (m *Manual) Now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.now
+}
+
+// Set moves the clock to t, forward or back, and wakes who waited for it.
+func (m *Manual) Set(t time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.now = t
+	for w := range m.waiting {
+		if !w.at.After(t) {
+			w.c <- t // never blocks: the buffer takes the one value there is
+			delete(m.waiting, w)
+		}
+	}
+}
+
+// At wakes the caller when the clock is set to t or later.
+func (m *Manual) At(t time.Time) (<-chan time.Time, func()) {
+	if t.IsZero() {
+		return nil, func() {}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w := &waiter{at: t, c: make(chan time.Time, 1)}
+	if !t.After(m.now) {
+		w.c <- m.now
+		return w.c, func() {}
+	}
+	if m.waiting == nil {
+		m.waiting = map[*waiter]struct{}{}
+	}
+	m.waiting[w] = struct{}{}
+	return w.c, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.waiting, w)
+	}
+}
