@@ -1,0 +1,149 @@
+package redelivery
+
+import (
+	"math"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// Rules are what holds for the failed messages of one destination: the outcome
+// of the configuration, of whichever dialect. The zero value is ActiveMQ
+// unconfigured: the broker sets no limit and no delay of its own, and dead
+// letters go to ActiveMQ.DLQ. Rules are not changed once in use.
+type Rules struct {
+	// Redelivery is the broker-side policy; nil: none, and the broker delivers
+	// again at once until the client gives up.
+	Redelivery *Policy
+	DeadLetter DeadLetterStrategy
+	Duplicates DuplicateAction // what is done with a message a client took for a duplicate
+
+	// DropAtLimit drops what Redelivery gives up instead of dead-lettering it:
+	// redeliveryPlugin with sendToDlqIfMaxRetriesExceeded="false".
+	DropAtLimit bool
+	// DropWithoutPolicy drops a poisoned message where Redelivery is nil:
+	// redeliveryPlugin with fallbackToDeadLetter="false".
+	DropWithoutPolicy bool
+
+	Name   string // what people call these rules, e.g. the pattern of a policyEntry
+	Source string // where they were written, "file:line"; may be empty
+}
+
+// DuplicateAction says what becomes of a message that a client refused as a
+// duplicate although its earlier delivery was never acknowledged (R-EDGE-09).
+type DuplicateAction uint8
+
+// The actions on a suppressed duplicate.
+const (
+	RequeueOnce         DuplicateAction = iota // offer it to others first; a second refusal makes a dead letter
+	DeadLetterDuplicate                        // a dead letter at once, as in ActiveMQ
+	DiscardDuplicate                           // drop it, counted
+)
+
+// Facts are what Decide knows about the failed message and its failure.
+type Facts struct {
+	Cause    message.Cause
+	Counted  bool   // the policy counts the attempt that ends; see message.Cause
+	Failures int    // the message's failures so far, this one included if it counts
+	Text     string // the failure's text; for Poison the client's "CLASS: MESSAGE", "" for none
+
+	Destination  message.Destination // where the message is
+	Subscription Subscription        // the durable subscription it is in; zero: none
+	Persistent   bool
+	Expired      bool  // its time to live has passed by our clock
+	Expiration   int64 // when it expires, Unix milliseconds; 0: never
+
+	// DeadLetterQueue: Destination is a dead letter queue (flagged as one), and no
+	// policy entry names it exactly (R-EDGE-28). A destination that is its own
+	// target is recognised without it.
+	DeadLetterQueue bool
+	// Holds is how often the message has been held back where it is (decisions
+	// Hold and Keep) since it came there.
+	Holds int
+}
+
+// Action is what becomes of a failed message.
+type Action uint8
+
+// The actions there are.
+const (
+	// Again: available to every consumer at once, ahead of the others (R-CNT-09).
+	Again Action = iota + 1
+	// Later: a broker-side policy brings it back at Due, not before; Due may be
+	// now. Its next dispatch carries the property redeliveryDelay = Delay.
+	Later
+	// Hold: it keeps its place and its counts; until Due it is held back from the
+	// connection that failed it, and others may have it at once.
+	Hold
+	// Keep: it stays in its own dead letter queue, in its place. The count of
+	// failures starts again at 0; the story goes on. With a Due it is held back as
+	// under Hold; without one it has expired and stays, its expiration set aside.
+	Keep
+	// DeadLetter: it moves to Target, with CauseText.
+	DeadLetter
+	// Discard: it is removed, and counted under Reason.
+	Discard
+)
+
+var actions = [...]string{Again: "again", Later: "later", Hold: "hold", Keep: "keep", DeadLetter: "dead-letter", Discard: "discard"}
+
+// String gives the action in the word that the ledger and the docs use.
+func (a Action) String() string {
+	if int(a) < len(actions) && actions[a] != "" {
+		return actions[a]
+	}
+	return "undecided"
+}
+
+// Reason says why a message is not simply delivered again. It is a label of
+// metrics: few values, no details.
+type Reason string
+
+// The reasons there are.
+const (
+	ReasonPoison         Reason = "poison"                // the client gave up
+	ReasonLimit          Reason = "limit"                 // the broker-side policy is exhausted
+	ReasonExpired        Reason = "expired"               // its time to live has passed
+	ReasonUndispatchable Reason = "undispatchable"        // it cannot be written to a consumer
+	ReasonDuplicate      Reason = "duplicate"             // the client took it for one it had
+	ReasonNonPersistent  Reason = "non-persistent"        // the strategy keeps no non-persistent ones
+	ReasonDiscarding     Reason = "discarding"            // the strategy keeps none
+	ReasonTemporary      Reason = "temporary"             // its destination is temporary
+	ReasonNoPolicy       Reason = "no-policy"             // Rules.DropWithoutPolicy
+	ReasonOwnQueue       Reason = "own-dead-letter-queue" // DeadLetterStrategy.DiscardOwn
+	ReasonExpiresFirst   Reason = "expires-first"         // Later ends with its expiration, not with its delay
+)
+
+// A Decision is what becomes of a failed message, and why.
+type Decision struct {
+	Action    Action
+	Due       int64               // Later, Hold, Keep: Unix milliseconds; 0: none
+	Delay     int64               // Later: the policy's delay in milliseconds, at least 0
+	Target    message.Destination // DeadLetter
+	Reason    Reason              // DeadLetter, Discard, Keep, Hold: why; Later: ReasonExpiresFirst or ""
+	CauseText string              // DeadLetter: dlqDeliveryFailureCause (R-DLQ-01); "": the property is absent
+	By        string              // name and source of the policy or rules that decided, for the ledger
+}
+
+// The first and the longest time that a message is held back from a connection
+// that poisoned it in its own dead letter queue; each hold is twice the one
+// before.
+const (
+	FirstHoldMillis   = 1_000
+	LongestHoldMillis = 60_000
+)
+
+// Decide returns what becomes of a message that failed at now (Unix
+// milliseconds). jitter is uniform in (-1, 1) and is called only for a policy
+// that spreads its delays; nil is no spread. Decide has no other input: no
+// clock, no chance, no store.
+func (r Rules) Decide(f Facts, now int64, jitter func() float64) Decision {
+	return Decision{Action: Again}
+}
+
+// addMillis adds a delay to a time and ends at the largest int64.
+func addMillis(t, delay int64) int64 {
+	if delay > 0 && t > math.MaxInt64-delay {
+		return math.MaxInt64
+	}
+	return t + delay
+}
