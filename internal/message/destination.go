@@ -108,10 +108,10 @@ func (d Destination) Matches(other Destination) bool {
 	return d.Kind == other.Kind && MatchName(d.Name, other.Name)
 }
 
-// MatchName is Matches for names alone.
+// MatchName is Matches for names alone. It allocates nothing.
 func MatchName(pattern, name string) bool {
 	for {
-		if pattern == ">" {
+		if onlyTails(pattern) {
 			return true
 		}
 		p, pRest, pMore := strings.Cut(pattern, ".")
@@ -129,12 +129,17 @@ func MatchName(pattern, name string) bool {
 	}
 }
 
-// onlyTails reports whether a pattern's rest is ">" or a repeat of it.
+// onlyTails reports whether a pattern's rest is ">" or a repeat of it, which
+// collapses to one (R-MAP-02).
 func onlyTails(rest string) bool {
-	for step := range strings.SplitSeq(rest, ".") {
+	for {
+		step, more, ok := strings.Cut(rest, ".")
 		if step != ">" {
 			return false
 		}
+		if !ok {
+			return true
+		}
+		rest = more
 	}
-	return true
 }

@@ -16,6 +16,6 @@
 // finds either by destination, with ActiveMQ's precedence of overlapping
 // patterns made deterministic (R-MAP-13).
 //
-// Rule ids (R-POL-10 and the like) are those of the ActiveMQ specification that
-// docs/ quotes; tests cite them.
+// Rule ids (R-POL-10 and the like) are those of the project's specification of
+// ActiveMQ's behaviour; tests cite them.
 package redelivery

@@ -1,10 +1,6 @@
 package redelivery
 
-import (
-	"math"
-
-	"github.com/nixiemq/nixie/internal/message"
-)
+import "github.com/nixiemq/nixie/internal/message"
 
 // Rules are what holds for the failed messages of one destination: the outcome
 // of the configuration, of whichever dialect. The zero value is ActiveMQ
@@ -122,28 +118,4 @@ type Decision struct {
 	Reason    Reason              // DeadLetter, Discard, Keep, Hold: why; Later: ReasonExpiresFirst or ""
 	CauseText string              // DeadLetter: dlqDeliveryFailureCause (R-DLQ-01); "": the property is absent
 	By        string              // name and source of the policy or rules that decided, for the ledger
-}
-
-// The first and the longest time that a message is held back from a connection
-// that poisoned it in its own dead letter queue; each hold is twice the one
-// before.
-const (
-	FirstHoldMillis   = 1_000
-	LongestHoldMillis = 60_000
-)
-
-// Decide returns what becomes of a message that failed at now (Unix
-// milliseconds). jitter is uniform in (-1, 1) and is called only for a policy
-// that spreads its delays; nil is no spread. Decide has no other input: no
-// clock, no chance, no store.
-func (r Rules) Decide(f Facts, now int64, jitter func() float64) Decision {
-	return Decision{Action: Again}
-}
-
-// addMillis adds a delay to a time and ends at the largest int64.
-func addMillis(t, delay int64) int64 {
-	if delay > 0 && t > math.MaxInt64-delay {
-		return math.MaxInt64
-	}
-	return t + delay
 }
