@@ -1,0 +1,178 @@
+package queue
+
+import "github.com/nixiemq/nixie/internal/message"
+
+// A Command is what is asked of a queue. Done, where a command has one and it is
+// not nil, is answered by an Answer effect.
+type Command interface{ command() }
+
+// Enqueue adds a message that has just arrived. The position must be above that
+// of every Enqueue before it.
+type Enqueue struct {
+	Item *Item
+	// Spill says that there is no memory left for the message itself: it goes to
+	// the store even if it is not to outlive the process.
+	Spill bool
+	// Producer, if set, is checked for duplicates: a message whose sequence is not
+	// above the last one of its producer is answered, counted, and not added (C21).
+	Producer string
+	Done     func(error)
+}
+
+// Expect announces positions that someone else is about to store in this queue.
+type Expect struct{ Positions []uint64 }
+
+// Arrive adds items that were expected and are now stored, or are not to be.
+type Arrive struct{ Items []*Item }
+
+// Cancel takes an Expect back.
+type Cancel struct{ Positions []uint64 }
+
+// Attach adds a consumer.
+type Attach struct {
+	Consumer *Consumer
+	Done     func(error)
+}
+
+// UnknownLast is the value of Detach.Last that says that nobody knows what the
+// application has had (R-CNT-02).
+const UnknownLast = -2
+
+// Detach removes a consumer; what it has not acknowledged goes back.
+type Detach struct {
+	Consumer string
+	// Last is the position of the last message the application had; -1 if none,
+	// UnknownLast if nobody knows (R-CNT-02).
+	Last int64
+	// Cause is Closed, ConnectionLost or BrokerStopped.
+	Cause message.Cause
+	Text  string
+	// Charge says that, where Last is unknown, the next message in hand-out order
+	// counts as failed: it is the one its session was at.
+	Charge bool
+	Done   func(error)
+}
+
+// SetPrefetch changes a consumer's window (ConsumerControl, R-CLIENT-61).
+type SetPrefetch struct {
+	Consumer string
+	Prefetch int
+	Done     func(error)
+}
+
+// Pull asks for one message. Unanswered, it ends with a Nothing effect when
+// Until has passed: 0 waits for ever, a negative value does not wait (R-CLIENT-50).
+type Pull struct {
+	Consumer string
+	Until    int64
+	Done     func(error)
+}
+
+// AckType is what an acknowledgement says, with OpenWire's numbers (R-WIRE-01).
+type AckType uint8
+
+// The types of acknowledgement.
+const (
+	Delivered   AckType = 0 // widens the window
+	Poison      AckType = 1 // the client has given up
+	Standard    AckType = 2 // done
+	Redelivered AckType = 3 // the client delivers it once more by itself
+	Individual  AckType = 4 // done, Last alone
+	Unmatched   AckType = 5
+	ExpiredAck  AckType = 6 // expired in the client's hands
+)
+
+// A Ref names a message in an acknowledgement: by position if that is known, else by id.
+type Ref struct {
+	Position uint64
+	ID       message.ID
+}
+
+// IsZero reports whether the ref names nothing.
+func (r Ref) IsZero() bool { return r.Position == 0 && r.ID.IsZero() }
+
+// Ack acknowledges a range of what a consumer has, in the order of the hand-out.
+type Ack struct {
+	Consumer string
+	Type     AckType
+	First    Ref // zero: from the oldest
+	Last     Ref
+	Count    int    // as the client reckons it
+	Tx       string // "": outside a transaction
+	Text     string // of a poison ack: "CLASS: MESSAGE"
+	Done     func(error)
+}
+
+// Prepare asks which items an open transaction has acknowledged. Reply is called
+// at once, within Apply.
+type Prepare struct {
+	Tx    string
+	Reply func([]*Item)
+}
+
+// Settle ends a transaction. On commit its removals are in the store already.
+type Settle struct {
+	Tx     string
+	Commit bool
+	Cause  message.Cause // of a rollback: Rollback, or ConnectionLost
+	Text   string
+	Done   func(error)
+}
+
+// Undispatchable says that an item could not be written to its consumer.
+type Undispatchable struct {
+	Consumer string
+	Position uint64
+	Text     string
+}
+
+// Paged brings entries that a PageIn effect asked for.
+type Paged struct {
+	Lane  uint8
+	Items []*Item
+	Short bool // there were no more
+}
+
+// ForgetProducer drops what is kept to tell a producer's duplicates.
+type ForgetProducer struct{ Producer string }
+
+// Browse lists items in memory with positions above After in one lane, in order.
+// Reply gets them and the position behind which the rest is only in the store,
+// math.MaxUint64 if nothing is. It is called within Apply and must copy.
+type Browse struct {
+	Lane  uint8
+	After uint64
+	Max   int
+	Reply func(items []*Item, bound uint64)
+}
+
+// Extract takes items that no consumer has out of the queue: to Target, or for
+// good if Purge.
+type Extract struct {
+	IDs    map[string]bool // nil: all
+	Max    int             // at the most; 0: all that are in memory
+	Purge  bool
+	Target func(*Item) (Move, bool) // false: leave it
+	Done   func(taken, left int)    // left: those asked for that remain
+}
+
+// Tick lets time pass: due items, ended holds, expirations.
+type Tick struct{}
+
+func (Enqueue) command()        {}
+func (Expect) command()         {}
+func (Arrive) command()         {}
+func (Cancel) command()         {}
+func (Attach) command()         {}
+func (Detach) command()         {}
+func (SetPrefetch) command()    {}
+func (Pull) command()           {}
+func (Ack) command()            {}
+func (Prepare) command()        {}
+func (Settle) command()         {}
+func (Undispatchable) command() {}
+func (Paged) command()          {}
+func (ForgetProducer) command() {}
+func (Browse) command()         {}
+func (Extract) command()        {}
+func (Tick) command()           {}

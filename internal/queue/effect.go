@@ -1,0 +1,91 @@
+package queue
+
+import "github.com/nixiemq/nixie/internal/message"
+
+// EffectKind is what an effect asks of the queue's owner.
+type EffectKind uint8
+
+// Effects for the store, to be written in one batch in this order.
+const (
+	Append       EffectKind = iota // Item: entry and body
+	Remove                         // Item leaves for good, for Reason
+	Transfer                       // Item leaves for Move.Target
+	SaveCounts                     // Item's counts
+	SaveAttempt                    // a line of Item's story; Number: a line to drop, 0 none
+	PutMark                        // Positions were handed out as How says
+	DropMark                       // the mark Number is no longer needed
+	PutProducer                    // Name has sent Number
+	DropProducer                   // Name is forgotten
+)
+
+// Effects for the world, to be let out when the batch is on disk, in this order.
+const (
+	Deliver EffectKind = iota + 100 // Item goes to Consumer
+	Nothing                         // Consumer's pull found nothing
+	Answer                          // Done gets Err
+	PageIn                          // read entries of Lane behind Number
+	Forget                          // Item, removed by its transaction's batch, is no longer needed
+	Tell                            // an Event
+)
+
+// Reason says why an item was removed.
+type Reason uint8
+
+// The reasons there are.
+const (
+	Acknowledged  Reason = iota
+	ExpiredReason        // expired, and not to be kept
+	Discarded            // the dead letter strategy keeps no such message
+	Purged
+)
+
+// A Move says where an item goes and what of it changes on the way.
+type Move struct {
+	Target message.Destination
+	// Why it moves; Redrive says that it is brought back from a dead letter queue.
+	Cause   message.Cause
+	Redrive bool
+	// Text is dlqDeliveryFailureCause; "": none is set.
+	Text string
+	// Expiration is what the moved message has, Unix milliseconds; 0: never.
+	Expiration int64
+}
+
+// EventKind is what happened.
+type EventKind uint8
+
+// What a queue tells of.
+const (
+	DeadLettered   EventKind = iota // Item to Text
+	ItemExpired                     // Item
+	ItemDiscarded                   // Item, for Text
+	Suppressed                      // a duplicate of Item was not added
+	Kept                            // Item failed in its own dead letter queue and stays
+	StrayAck                        // an ack that fits nothing was ignored
+	Inconsistent                    // the store holds fewer entries than it counted
+	FailureCounted                  // Item failed
+)
+
+// An Effect is one thing the owner has to do. Which fields count depends on Kind.
+type Effect struct {
+	Kind      EffectKind
+	Event     EventKind
+	Reason    Reason
+	How       message.HandOut
+	Lane      uint8
+	Hint      bool // Deliver: tell the property redeliveryDelay
+	Counter   int  // Deliver: what the client is told
+	Item      *Item
+	Consumer  *Consumer
+	Move      *Move
+	Attempt   *message.Attempt
+	Number    uint64
+	Positions []uint64
+	Name      string
+	Text      string
+	Done      func(error)
+	Err       error
+}
+
+// ForStore reports whether the effect belongs into the batch.
+func (e *Effect) ForStore() bool { return e.Kind < Deliver }

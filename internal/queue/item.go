@@ -1,0 +1,159 @@
+package queue
+
+import "github.com/nixiemq/nixie/internal/message"
+
+// An Item is an entry in the memory of a queue, with what its deliveries have
+// come to so far. Only the queue's owner touches it.
+type Item struct {
+	message.Entry
+	message.Counts
+	// Message is the message itself while memory allows; nil: it is in the store.
+	Message *message.Message
+	// Durable says that the item is to outlive the process.
+	Durable bool
+	// Stored says that the item is in the store, for good or for want of memory.
+	Stored bool
+	// Lines is the story of an item that is not in the store.
+	Lines []message.Attempt
+	// Delay is what a broker-side policy made it wait, in milliseconds; -1: nothing did.
+	Delay int64
+
+	lane       uint8
+	place      place
+	next, prev *Item
+	list       *list
+
+	consumer  *Consumer // that has it; nil if none, or gone with its transaction open
+	tx        string    // the open transaction that acknowledged it
+	single    bool      // tx acknowledged it alone (INDIVIDUAL)
+	attempt   attempt
+	covered   bool // a DELIVERED ack told that the application has it
+	handedOut int64
+	told      int              // the counter told at the present hand-out
+	excess    int              // told beyond the failures known then
+	last      *message.Attempt // the story's newest line, while it may still be amended
+	inline    bool             // the stored entry itself says that it was handed out
+	turn      uint64           // the turn that stored it
+	mark      *mark            // the stored mark that says so
+
+	heldFrom  string // a connection that must wait for it
+	heldUntil int64
+	due       int64 // when a scheduled item may go
+	index     int   // in the heap of its due or hold time, -1: in none
+	expIndex  int   // in the heap of expirations, -1: in none
+}
+
+// A place is where in its queue an item is.
+type place uint8
+
+const (
+	nowhere place = iota
+	waiting
+	returned
+	scheduled
+	out
+	limbo // acknowledged in a transaction that is still open, its consumer gone
+)
+
+// An attempt is how far the present delivery of an item has come.
+type attempt uint8
+
+const (
+	open       attempt = iota // the application may have it
+	rolledBack                // a rollback ended it; REDELIVERED or POISON may still speak of the same
+	announced                 // the client has said that it delivers it once more
+	charged                   // the loss of its connection ended it
+)
+
+// NewItem makes an item of a message that has just arrived.
+func NewItem(position uint64, m *message.Message) *Item {
+	it := &Item{Message: m, Delay: -1}
+	it.Entry = message.Entry{
+		Position:   position,
+		Body:       position,
+		ID:         m.ID,
+		SizeBytes:  int32(m.SizeBytes()),
+		Priority:   m.Priority,
+		Persistent: m.Persistent,
+		Expiration: m.Expiration,
+	}
+	return it
+}
+
+// StoredItem makes an item of what the store has of it.
+func StoredItem(e message.Entry, c message.Counts, hasCounts bool) *Item {
+	it := &Item{Entry: e, Counts: c, Durable: !e.Transient, Stored: true, Delay: -1}
+	if !hasCounts {
+		it.Suspect, it.inline = e.Out, e.Out != message.NotHandedOut
+	}
+	return it
+}
+
+// Expired reports whether the item's time to live has passed (R-BRK-20).
+func (it *Item) Expired(now int64) bool { return it.Expiration > 0 && now > it.Expiration }
+
+// counter is what a client is told at a delivery: the failures, at least 1 if
+// nobody knows what became of an earlier hand-out, and one more than the failures
+// if its application had asked for it and was waiting. hint says that suspicion
+// raised it: the client's limit must not be applied to it (R-CLIENT-30).
+func (it *Item) counter() (n int, hint bool) {
+	n = int(it.Failures)
+	switch it.Suspect {
+	case message.Pulled:
+		return n + 1, true
+	case message.HandedOut:
+		if n == 0 {
+			return 1, true
+		}
+	}
+	return n, false
+}
+
+// list is a doubly linked list through the items themselves. An item is in one
+// list at the most.
+type list struct {
+	head, tail *Item
+	n          int
+}
+
+func (l *list) pushBack(it *Item) { l.insertAfter(it, l.tail) }
+
+// insertAfter puts it behind at; at the front if at is nil.
+func (l *list) insertAfter(it, at *Item) {
+	it.list, it.prev = l, at
+	if at == nil {
+		it.next, l.head = l.head, it
+	} else {
+		it.next, at.next = at.next, it
+	}
+	if it.next == nil {
+		l.tail = it
+	} else {
+		it.next.prev = it
+	}
+	l.n++
+}
+
+// insertByPosition puts it where its position belongs; l is sorted.
+func (l *list) insertByPosition(it *Item) {
+	at := l.tail
+	for at != nil && at.Position > it.Position {
+		at = at.prev
+	}
+	l.insertAfter(it, at)
+}
+
+func (l *list) remove(it *Item) {
+	if it.prev == nil {
+		l.head = it.next
+	} else {
+		it.prev.next = it.next
+	}
+	if it.next == nil {
+		l.tail = it.prev
+	} else {
+		it.next.prev = it.prev
+	}
+	it.list, it.next, it.prev = nil, nil, nil
+	l.n--
+}

@@ -1,0 +1,236 @@
+package queue
+
+import (
+	"math"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
+	"github.com/nixiemq/nixie/internal/selector"
+)
+
+// Options say what kind of queue it is.
+type Options struct {
+	Destination  message.Destination
+	Subscription redelivery.Subscription // zero for a queue
+	Rules        redelivery.Rules
+	// Prioritized orders by JMSPriority first (policyEntry prioritizedMessages).
+	Prioritized bool
+	// Marks records in the store what was handed out (R-CNT-30, done better).
+	Marks bool
+	// Redelivers is false for a topic consumer without a durable name: nothing it
+	// leaves behind goes to anyone else (R-CNT-22).
+	Redelivers bool
+	// Window is how many waiting items of a lane are kept in memory at the most.
+	Window int
+	// Jitter is uniform in [-1, 1).
+	Jitter func() float64
+	// Read gets the message of a stored item, for selectors. What it returns for
+	// an entry never changes.
+	Read func(*message.Entry) (*message.Message, error)
+	// Properties looks one property of a message up, for selectors.
+	Properties func(m *message.Message, name string) (selector.Value, bool)
+}
+
+// DefaultWindow is the number of waiting items of a lane in memory.
+const DefaultWindow = 1000
+
+// Stats count what happened in a queue since it was opened.
+type Stats struct {
+	Enqueued, Dequeued, Dispatched, Expired, DeadLettered, Discarded, Suppressed, Failed, Kept int64
+	Out, Consumers, Scheduled, Waiting                                                         int64 // now
+}
+
+// A Machine is one queue. It is not safe for concurrent use: its owner alone
+// calls it.
+type Machine struct {
+	o         Options
+	stats     Stats
+	lanes     [10]*lane
+	out       map[uint64]*Item // handed out and not settled, by position
+	consumers []*Consumer
+	byID      map[string]*Consumer
+	turn      int // where the next look for a consumer begins
+	exclusive *Consumer
+	pulls     []pull
+	expected  map[uint64]bool
+	txs       map[string][]*Item
+	producers map[string]int64
+	sent      map[string]int64 // producers of this turn
+	due       itemHeap         // scheduled items and holds, by when they end
+	expiry    itemHeap         // items that expire, by when
+	marks     marking
+	lookup    selector.MessageLookup // kept, so that looking allocates nothing
+	turns     uint64                 // turns ended
+
+	now     int64 // Unix milliseconds; never goes back
+	effects []Effect
+}
+
+// New makes an empty queue.
+func New(o Options) *Machine {
+	if o.Window <= 0 {
+		o.Window = DefaultWindow
+	}
+	m := &Machine{
+		o:         o,
+		out:       map[uint64]*Item{},
+		byID:      map[string]*Consumer{},
+		expected:  map[uint64]bool{},
+		txs:       map[string][]*Item{},
+		producers: map[string]int64{},
+		sent:      map[string]int64{},
+	}
+	m.due.key, m.due.at = dueKey, dueIndex
+	m.expiry.key, m.expiry.at = expiryKey, expiryIndex
+	m.turns = 1
+	return m
+}
+
+// Restore tells a new machine what the store holds: entries in a lane behind
+// floor, the last sequences of producers, and the highest mark in use.
+func (m *Machine) Restore(laneNumber uint8, floor uint64, entries int64) {
+	l := m.lane(laneNumber)
+	l.cursor, l.beyond = floor, entries
+}
+
+// RestoreProducers tells a new machine the last sequence of each producer.
+func (m *Machine) RestoreProducers(last map[string]int64) {
+	for p, n := range last {
+		m.producers[p] = n
+	}
+}
+
+// Stats returns what happened so far.
+func (m *Machine) Stats() Stats {
+	s := m.stats
+	s.Out, s.Consumers, s.Scheduled = int64(len(m.out)), int64(len(m.consumers)), int64(len(m.due.items))
+	for _, l := range m.lanes {
+		if l != nil {
+			s.Waiting += int64(l.waiting.n+l.returned.n) + l.beyond
+		}
+	}
+	return s
+}
+
+// Consumers are those attached now. The slice is the machine's.
+func (m *Machine) Consumers() []*Consumer { return m.consumers }
+
+// LaneOf is the lane of a message of the given priority.
+func (o *Options) LaneOf(priority uint8) uint8 {
+	if !o.Prioritized {
+		priority = message.DefaultPriority
+	}
+	return 9 - min(priority, 9)
+}
+
+// Apply does what c asks at the time now, in Unix milliseconds, and appends what
+// follows from it to effects. After the last command of a turn comes EndTurn.
+func (m *Machine) Apply(c Command, now int64, effects []Effect) []Effect {
+	m.now = max(m.now, now)
+	m.effects = effects
+	m.apply(c)
+	m.dispatch()
+	effects, m.effects = m.effects, nil
+	return effects
+}
+
+func (m *Machine) apply(c Command) {
+	switch c := c.(type) {
+	case Enqueue:
+		m.enqueue(c)
+	case Ack:
+		m.ack(c)
+	case Arrive:
+		m.arrive(c)
+	case Expect:
+		for _, p := range c.Positions {
+			m.expected[p] = true
+		}
+	case Cancel:
+		for _, p := range c.Positions {
+			delete(m.expected, p)
+		}
+	case Attach:
+		m.attach(c)
+	case Detach:
+		m.detach(c)
+	case SetPrefetch:
+		m.setPrefetch(c)
+	case Pull:
+		m.pull(c)
+	case Prepare:
+		c.Reply(m.txs[c.Tx])
+	case Settle:
+		m.settle(c)
+	case Undispatchable:
+		m.undispatchable(c)
+	case Paged:
+		m.paged(c)
+	case ForgetProducer:
+		m.forgetProducer(c.Producer)
+	case Browse:
+		m.browse(c)
+	case Extract:
+		m.extract(c)
+	case Tick:
+	}
+	m.pass()
+}
+
+// EndTurn appends what is due once for a whole turn: marks of what was handed
+// out, and the last sequence of each producer.
+func (m *Machine) EndTurn(effects []Effect) []Effect {
+	m.effects = effects
+	m.flushMarks()
+	for p, n := range m.sent {
+		m.emit(Effect{Kind: PutProducer, Name: p, Number: uint64(n)})
+	}
+	clear(m.sent)
+	m.turns++
+	effects, m.effects = m.effects, nil
+	return effects
+}
+
+// Next is when Tick has something to do, in Unix milliseconds; 0: never.
+func (m *Machine) Next() int64 {
+	next := int64(math.MaxInt64)
+	if it := m.due.first(); it != nil {
+		next = min(next, dueKey(it))
+	}
+	if it := m.expiry.first(); it != nil {
+		next = min(next, it.Expiration+1) // expired is later than, not at (R-BRK-20)
+	}
+	for _, p := range m.pulls {
+		if p.until > 0 {
+			next = min(next, p.until)
+		}
+	}
+	if next == math.MaxInt64 {
+		return 0
+	}
+	return next
+}
+
+// pass does what the time alone brings about.
+func (m *Machine) pass() {
+	for it := m.due.first(); it != nil && dueKey(it) <= m.now; it = m.due.first() {
+		m.due.remove(it)
+		m.release(it)
+	}
+	for it := m.expiry.first(); it != nil && it.Expired(m.now); it = m.expiry.first() {
+		m.expiry.remove(it)
+		m.expire(it)
+	}
+}
+
+func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
+
+func (m *Machine) answer(done func(error), err error) {
+	if done != nil {
+		m.emit(Effect{Kind: Answer, Done: done, Err: err})
+	}
+}
+
+func (m *Machine) tell(kind EventKind, it *Item, text string) {
+	m.emit(Effect{Kind: Tell, Event: kind, Item: it, Text: text})
+}
