@@ -166,16 +166,20 @@ func (m *Machine) wants(c *Consumer, it *Item) bool {
 	if c.Selector == nil {
 		return true
 	}
-	if it.Message == nil {
-		msg, err := m.o.Read(&it.Entry)
+	header := it.header
+	if header == nil {
+		header = it.Message
+	}
+	if header == nil {
+		h, err := m.o.Read(&it.Entry)
 		if err != nil {
 			return true // it goes to a consumer, where writing it fails with the same error, and is dead lettered
 		}
-		it.Message = msg
+		header, it.header = h, h
 	}
 	n, _ := it.counter()
-	m.lookup = selector.MessageLookup{Message: it.Message, RedeliveryCounter: n, Properties: func(name string) (selector.Value, bool) {
-		return m.o.Properties(it.Message, name)
+	m.lookup = selector.MessageLookup{Message: header, RedeliveryCounter: n, Properties: func(name string) (selector.Value, bool) {
+		return m.o.Properties(header, name)
 	}}
 	return c.Selector.Matches(&m.lookup)
 }

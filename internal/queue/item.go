@@ -9,6 +9,8 @@ type Item struct {
 	message.Counts
 	// Message is the message itself while memory allows; nil: it is in the store.
 	Message *message.Message
+	// Charged is the owner's note that it counts Message against its memory.
+	Charged bool
 	// Durable says that the item is to outlive the process.
 	Durable bool
 	// Stored says that the item is in the store, for good or for want of memory.
@@ -18,6 +20,7 @@ type Item struct {
 	// Delay is what a broker-side policy made it wait, in milliseconds; -1: nothing did.
 	Delay int64
 
+	header     *message.Message // headers and properties alone, once a selector needed them
 	lane       uint8
 	place      place
 	next, prev *Item

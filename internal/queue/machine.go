@@ -24,8 +24,8 @@ type Options struct {
 	Window int
 	// Jitter is uniform in [-1, 1).
 	Jitter func() float64
-	// Read gets the message of a stored item, for selectors. What it returns for
-	// an entry never changes.
+	// Read gets the headers and properties of a stored item's message, for
+	// selectors. What it returns for an entry never changes.
 	Read func(*message.Entry) (*message.Message, error)
 	// Properties looks one property of a message up, for selectors.
 	Properties func(m *message.Message, name string) (selector.Value, bool)
