@@ -26,7 +26,7 @@ func (m *Machine) ack(c Ack) {
 	case err != nil && c.Type == Individual: // R-BRK table: silently ignored there; told here
 		m.tell(StrayAck, nil, err.Error())
 		err = nil
-	case err == nil && c.Type == Standard && c.Tx == "" && c.Count != n:
+	case err == nil && c.Type == Standard && c.Tx == "" && m.o.Redelivers && c.Count != n: // R-BRK-10
 		err = fmt.Errorf("unmatched acknowledge: it says %d messages, and the range up to %s has %d: %w", c.Count, c.Last.ID, n, message.ErrInvalid)
 	case err == nil && c.Type == Poison && c.Tx != "":
 		err = fmt.Errorf("poison acknowledge of %s inside transaction %s: %w", c.Last.ID, c.Tx, message.ErrInvalid)
