@@ -1,0 +1,94 @@
+package broker
+
+import (
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// ClientInfo is what a client says of itself when it connects.
+type ClientInfo struct {
+	ID       string // of the connection, unique; in OpenWire the ConnectionId
+	ClientID string // JMS client id, unique among live connections
+	User     string
+	Address  string // the peer's network address
+	Protocol string // "openwire"
+	// Reconnect says that a client comes back after its connection was lost, and
+	// takes over from the one that still stands, if any.
+	Reconnect bool
+	// QuietFirst: see queue.Consumer.
+	QuietFirst bool
+	// Kick ends the client's network connection. It must not block, nor call the
+	// broker before it returns.
+	Kick func(reason error)
+}
+
+// A Sink takes what is dispatched to a client's consumers.
+type Sink interface {
+	// Deliver must not block and must not call the broker. It is called in the
+	// order in which messages are handed out.
+	Deliver(Delivery)
+}
+
+// DeliveryKind is what a delivery is.
+type DeliveryKind uint8
+
+// The kinds of delivery.
+const (
+	MessageDelivery DeliveryKind = iota
+	EndOfBrowse                  // the browser has seen everything
+	NothingToPull                // the pull's time passed
+)
+
+// A Delivery is one message on its way to a consumer, or the news that there is none.
+type Delivery struct {
+	Kind        DeliveryKind
+	Consumer    string
+	Destination message.Destination // where the consumer gets it from; for a topic's subscription the message's own
+	Entry       message.Entry
+	// Message is nil where the message is to be read with Load, just before it is written.
+	Message *message.Message
+	// Counter is the redelivery counter the client is told.
+	Counter int
+	// Hint says that the property redeliveryDelay with the value Delay
+	// (milliseconds) goes with this dispatch, so that a client does not apply its
+	// limit to the counter (R-CLIENT-30).
+	Hint  bool
+	Delay int64
+
+	source *destination
+}
+
+// Reloadable reports whether Load gets the message if Message is dropped.
+func (d *Delivery) Reloadable() bool { return d.Entry.Body != 0 && d.source != nil }
+
+// Load gets the message of a delivery. It is ErrNotFound where the message has
+// gone meanwhile: then its consumer is gone too, and there is nothing to deliver.
+func (d *Delivery) Load() (*message.Message, error) {
+	if d.Message != nil {
+		return d.Message, nil
+	}
+	return d.source.b.o.Records.Message(&d.Entry)
+}
+
+// Undispatchable tells the broker that the delivery cannot be written to this
+// consumer, now or later: the message is corrupt, or larger than the peer's
+// frames may be. It becomes a dead letter.
+func (d *Delivery) Undispatchable(reason error) {
+	if d.source != nil {
+		d.source.undispatchable(d.Consumer, d.Entry.Position, reason)
+	}
+}
+
+// ConsumerSpec describes a consumer.
+type ConsumerSpec struct {
+	ID          string
+	Session     string
+	Destination message.Destination // may be a pattern or a composite
+	Prefetch    int                 // 0: only what it pulls
+	Selector    string
+	NoLocal     bool
+	Browser     bool
+	Exclusive   bool
+	Priority    int8
+	// Subscription is the name of a durable subscription; "": none.
+	Subscription string
+}

@@ -1,0 +1,99 @@
+package broker
+
+import (
+	"log/slog"
+
+	"github.com/nixiemq/nixie/internal/clock"
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/redelivery"
+	"github.com/nixiemq/nixie/internal/selector"
+)
+
+// Options are what a broker is made of.
+type Options struct {
+	// Name is the broker's name; default "localhost".
+	Name string
+	// Records is where everything is kept. The broker does not close it.
+	Records *records.Records
+	Clock   clock.Clock
+	Log     *slog.Logger
+	// Policy tells what is configured for a destination; nil: the defaults.
+	Policy func(message.Destination) Policy
+	// Properties looks up one property of a message, for selectors.
+	Properties func(m *message.Message, name string) (selector.Value, bool)
+	// Jitter is uniform in [-1, 1).
+	Jitter func() float64
+	// Space tells how much room the store has; nil: no end of it.
+	Space  func() (Space, error)
+	Limits Limits
+	// MarksOff turns the hand-out marks off where the policy says nothing.
+	MarksOff bool
+	// BlockWhenFull makes producers wait while the disk is full, instead of
+	// failing their sends.
+	BlockWhenFull bool
+	// Listen gets every event, in the order of its destination. It must not block.
+	Listen func(Event)
+}
+
+// Space is the room on the disk under the store, in bytes.
+type Space struct{ FreeBytes, TotalBytes, UsedBytes uint64 }
+
+// A Policy is what is configured for a destination.
+type Policy struct {
+	Rules       redelivery.Rules
+	Prioritized bool
+	Marks       *bool // persistJMSRedelivered; nil: as the broker does
+}
+
+// Limits bound the broker's memory and its use of the disk. Zero values mean the
+// defaults.
+type Limits struct {
+	// WindowEntries is how many waiting entries of a queue are in memory; default
+	// queue.DefaultWindow.
+	WindowEntries int
+	// MessageBytes is what messages may take in memory before they are left to
+	// the store alone; default 64 MiB.
+	MessageBytes int64
+	// MailboxCommands is how many commands of clients a destination lets wait;
+	// then the connections that send them wait too. Default 4096.
+	MailboxCommands int
+	// UnansweredSends is how many sends of a connection may be unanswered, and
+	// UnansweredBytes how large they may be together; then the connection is not
+	// read. Defaults 4096 and 16 MiB.
+	UnansweredSends int
+	UnansweredBytes int64
+	// TransactionBytes is how much of a transaction is kept in memory; the rest is
+	// staged in the store. Default 1 MiB.
+	TransactionBytes int64
+	// BrowseEntries is the size of a browser's page; default 200.
+	BrowseEntries int
+	// MinFreeBytes is the free space on the disk below which producers of
+	// persistent messages are refused; default the larger of 256 MiB and 2 %.
+	MinFreeBytes   uint64
+	MinFreePercent float64
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(p *int, v int) {
+		if *p <= 0 {
+			*p = v
+		}
+	}
+	set(&l.MailboxCommands, 4096)
+	set(&l.UnansweredSends, 4096)
+	set(&l.BrowseEntries, 200)
+	if l.MessageBytes <= 0 {
+		l.MessageBytes = 64 << 20
+	}
+	if l.UnansweredBytes <= 0 {
+		l.UnansweredBytes = 16 << 20
+	}
+	if l.TransactionBytes <= 0 {
+		l.TransactionBytes = 1 << 20
+	}
+	if l.MinFreeBytes == 0 && l.MinFreePercent == 0 {
+		l.MinFreeBytes, l.MinFreePercent = 256<<20, 2
+	}
+	return l
+}

@@ -1,0 +1,49 @@
+package broker
+
+import "sync"
+
+// A release lets out what a destination's turns want to tell the world, each turn
+// when its batch is on disk, and in the order of the turns.
+type release struct {
+	mu      sync.Mutex
+	groups  []*group // in the order of the turns
+	letting bool     // someone is letting groups out
+}
+
+// A group is what one turn tells the world. ready and err are guarded by release.mu.
+type group struct {
+	actions []action
+	ready   bool
+	err     error // of the commit: what is told then is that it failed
+}
+
+// push adds the group of a turn.
+func (r *release) push(g *group) {
+	r.mu.Lock()
+	r.groups = append(r.groups, g)
+	r.mu.Unlock()
+}
+
+// done says that the batch of g was answered, and lets out what can go. It calls
+// clients' functions, without any lock.
+func (r *release) done(g *group, err error) {
+	r.mu.Lock()
+	g.ready, g.err = true, err
+	if r.letting {
+		r.mu.Unlock()
+		return // who is at it will come to this one
+	}
+	r.letting = true
+	for len(r.groups) > 0 && r.groups[0].ready {
+		next := r.groups[0]
+		r.groups[0] = nil
+		r.groups = r.groups[1:]
+		r.mu.Unlock()
+		for i := range next.actions {
+			next.actions[i].perform(next.err)
+		}
+		r.mu.Lock()
+	}
+	r.letting = false
+	r.mu.Unlock()
+}
