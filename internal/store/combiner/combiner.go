@@ -1,0 +1,364 @@
+// Package combiner stands between the callers of a store and its engine and
+// keeps the laws of package store in one place: batches take effect and are
+// answered in the order they were handed over, a deposed owner is fenced,
+// limits are checked before anything is written, and the bytes in flight are
+// bounded. An engine only makes a group of batches visible, and later durable.
+//
+//	Commit → queue → apply (merges what waits) → engine → answer → done
+//
+// Two goroutines do the work: apply takes whatever waits, up to a bound, and
+// starts one physical commit with it; answer waits for the oldest commit to be
+// durable and calls the answers. While one commit is on its way to the disk the
+// next is already applied, so nothing waits for anything but the disk. Load
+// makes groups larger and commits fewer; there is no timer.
+//
+// A design that lost: every caller applies its own batch, as Pebble alone does
+// it. With 64 committers it spends its time in handing the processor around.
+package combiner
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nixiemq/nixie/internal/store"
+)
+
+// An Engine is what a kind of store adds to a Combiner.
+type Engine interface {
+	// Apply starts one physical commit of all items, in order, whole or not at
+	// all. It returns when readers can see them. It is called by one goroutine at
+	// a time. After an error the engine is not used again.
+	Apply(items []Item) (Commit, error)
+}
+
+// A Commit is a physical commit on its way to the disk.
+type Commit interface {
+	// Wait returns when the commit and each before it are durable, or at once
+	// where all of it is relaxed. It is called once, in the order of the Apply
+	// calls, by another goroutine than theirs.
+	Wait() error
+}
+
+// An Item is one batch of a group, or a claim: the note that a shard has a new
+// owner, which the engine keeps so that epochs rise over restarts too.
+type Item struct {
+	Shard uint16
+	Batch *store.Batch // nil for a claim
+	Epoch uint64       // of a claim; it is durable
+}
+
+// Relaxed reports whether the item need not be durable.
+func (i Item) Relaxed() bool { return i.Batch != nil && i.Batch.Relaxed() }
+
+// Options say how a Combiner treats an engine.
+type Options struct {
+	Limits store.Limits
+	// MergeBytes bounds a physical commit; a single larger batch goes alone.
+	// Zero means 1 MiB.
+	MergeBytes int
+	// Epochs are the epochs found in the store, by shard.
+	Epochs map[uint16]uint64
+}
+
+const (
+	defaultMergeBytes = 1 << 20
+	// maxMergeBatches bounds a physical commit in batches, so that the first of
+	// a flood of tiny ones does not wait for all of them.
+	maxMergeBatches = 1024
+	// pipelineDepth is how many physical commits may wait for the disk. When as
+	// many do, apply waits, and what is handed over meanwhile forms one group.
+	pipelineDepth = 32
+)
+
+// A Combiner takes batches for an engine. It is safe for concurrent use.
+type Combiner struct {
+	engine     Engine
+	limits     store.Limits
+	mergeBytes int
+
+	work     chan struct{} // holds one: something was handed over since apply last looked
+	applied  chan *group   // pipelineDepth; full: apply waits for the disk
+	finished chan struct{} // closed when all that was handed over before Close is answered
+
+	mu          sync.Mutex
+	room        sync.Cond // unanswered fell below the limit, or closed
+	queue       []entry   // handed over, not applied
+	unanswered  int       // bytes of batches not answered
+	owners      map[uint16]*Owner
+	epochs      map[uint16]uint64
+	broken      error // why nothing can be committed any more
+	closed      bool  // Close was called
+	drained     bool  // apply has ended; nobody takes from queue
+	spare       []*group
+	late        []entry // refused after drained
+	answersLate bool    // answerLate runs
+}
+
+// An entry is one thing to answer in its turn.
+type entry struct {
+	item    Item
+	barrier bool // only answers; nothing to apply
+	bytes   int
+	refused error // answered with it, nothing applied
+	done    func(error)
+}
+
+// New starts a Combiner; Close ends it.
+func New(e Engine, o Options) *Combiner {
+	c := &Combiner{
+		engine:     e,
+		limits:     o.Limits,
+		mergeBytes: cmp.Or(o.MergeBytes, defaultMergeBytes),
+		work:       make(chan struct{}, 1),
+		applied:    make(chan *group, pipelineDepth),
+		finished:   make(chan struct{}),
+		owners:     map[uint16]*Owner{},
+		epochs:     map[uint16]uint64{},
+	}
+	for shard, epoch := range o.Epochs {
+		c.epochs[shard] = epoch
+	}
+	c.room.L = &c.mu
+	go c.apply()
+	go c.answer()
+	return c
+}
+
+// Limits are those the Combiner was started with.
+func (c *Combiner) Limits() store.Limits { return c.limits }
+
+// Close refuses what comes from now on with store.ErrClosed, waits until all
+// that was handed over before is answered, and ends the goroutines. Owners lose
+// their shards. A second call waits as the first does.
+func (c *Combiner) Close() {
+	c.mu.Lock()
+	c.closed = true
+	for _, o := range c.owners {
+		o.loseLocked()
+	}
+	clear(c.owners)
+	c.room.Broadcast()
+	c.mu.Unlock()
+	c.wake()
+	<-c.finished
+}
+
+// Break ends all committing for the reason given: what is on its way is
+// answered as the engine says, what comes after is refused. Engines call it when
+// they learn of their death in another way than by an answer.
+func (c *Combiner) Break(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.breakLocked(cause)
+}
+
+func (c *Combiner) breakLocked(cause error) {
+	if c.broken == nil {
+		c.broken = fmt.Errorf("%w: %w", store.ErrClosed, cause)
+	}
+}
+
+// Broken is the reason given to Break, or the error of the engine, or nil.
+func (c *Combiner) Broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}
+
+// wake tells apply that there is something to do.
+func (c *Combiner) wake() {
+	select {
+	case c.work <- struct{}{}:
+	default: // it has been told and has not looked yet
+	}
+}
+
+// pushLocked queues e behind all that was handed over before.
+func (c *Combiner) pushLocked(e entry) {
+	if c.drained {
+		c.addLateLocked(e)
+		return
+	}
+	c.unanswered += e.bytes
+	c.queue = append(c.queue, e)
+}
+
+// check returns why b can not be taken, or nil.
+func (c *Combiner) check(b *store.Batch) error {
+	if b.SizeBytes() > c.limits.BatchBytes {
+		return fmt.Errorf("batch of %d bytes, at most %d: %w", b.SizeBytes(), c.limits.BatchBytes, store.ErrLimit)
+	}
+	for _, op := range b.Ops() {
+		key, value := len(op.Key), len(op.Value)
+		if op.Kind == store.OpDeleteRange {
+			key, value = max(key, value), 0
+		}
+		if key > c.limits.KeyBytes {
+			return fmt.Errorf("key of %d bytes, at most %d: %w", key, c.limits.KeyBytes, store.ErrLimit)
+		}
+		if value > c.limits.ValueBytes {
+			return fmt.Errorf("value of %d bytes, at most %d: %w", value, c.limits.ValueBytes, store.ErrLimit)
+		}
+	}
+	return nil
+}
+
+// apply hands groups to the engine until the Combiner is closed and its queue
+// is empty.
+func (c *Combiner) apply() {
+	defer close(c.applied)
+	for range c.work {
+		for {
+			g, last := c.take()
+			if last {
+				return
+			}
+			if g == nil {
+				break
+			}
+			g.start(c.engine)
+			if g.err != nil {
+				c.Break(g.err)
+			}
+			c.applied <- g
+		}
+	}
+}
+
+// take removes the next group from the queue; nil if there is none. last says
+// that there never will be one.
+func (c *Combiner) take() (g *group, last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.drained = c.closed
+		return nil, c.drained
+	}
+	if n := len(c.spare); n > 0 {
+		g, c.spare = c.spare[n-1], c.spare[:n-1]
+	} else {
+		g = &group{}
+	}
+	n, bytes := 0, 0
+	for n < len(c.queue) && n < maxMergeBatches && (n == 0 || bytes+c.queue[n].bytes <= c.mergeBytes) {
+		if c.broken != nil && c.queue[n].refused == nil {
+			c.queue[n].refused = c.broken
+		}
+		bytes += c.queue[n].bytes
+		n++
+	}
+	if n == len(c.queue) {
+		g.entries, c.queue = c.queue, g.entries[:0]
+		return g, false
+	}
+	g.entries = append(g.entries[:0], c.queue[:n]...)
+	rest := copy(c.queue, c.queue[n:])
+	clear(c.queue[rest:])
+	c.queue = c.queue[:rest]
+	return g, false
+}
+
+// answer calls the answers of each group when the group is durable.
+func (c *Combiner) answer() {
+	defer close(c.finished)
+	for g := range c.applied {
+		if err := g.wait(); err != nil {
+			c.Break(err)
+		}
+		for i := range g.entries {
+			g.entries[i].done(g.outcome(&g.entries[i]))
+		}
+		c.recycle(g)
+	}
+}
+
+// recycle gives back the room that the answered group took.
+func (c *Combiner) recycle(g *group) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range g.entries {
+		c.unanswered -= g.entries[i].bytes
+	}
+	if c.unanswered <= c.limits.InFlightBytes {
+		c.room.Broadcast()
+	}
+	g.reset()
+	if len(c.spare) < pipelineDepth {
+		c.spare = append(c.spare, g)
+	}
+}
+
+// A group is what one physical commit carries. Apply's goroutine fills it, and
+// after it is sent answer's goroutine alone has it.
+type group struct {
+	entries []entry
+	items   []Item
+	commit  Commit // nil where nothing had to be applied, or err is set
+	err     error
+}
+
+// start applies what is not refused.
+func (g *group) start(e Engine) {
+	for i := range g.entries {
+		if g.entries[i].refused == nil && !g.entries[i].barrier {
+			g.items = append(g.items, g.entries[i].item)
+		}
+	}
+	if len(g.items) > 0 {
+		g.commit, g.err = e.Apply(g.items)
+	}
+}
+
+func (g *group) wait() error {
+	if g.err == nil && g.commit != nil {
+		g.err = g.commit.Wait()
+	}
+	return g.err
+}
+
+// outcome is the answer to e once the group's wait is over.
+func (g *group) outcome(e *entry) error {
+	switch {
+	case e.refused != nil:
+		return e.refused
+	case g.err == nil || e.barrier:
+		return nil
+	case errors.Is(g.err, store.ErrUnknown):
+		return g.err
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnknown, g.err)
+}
+
+func (g *group) reset() {
+	clear(g.entries)
+	clear(g.items)
+	*g = group{entries: g.entries[:0], items: g.items[:0]}
+}
+
+// addLateLocked takes what is handed over after apply has ended. It is still
+// answered in order, after all else, and not from the caller's goroutine.
+func (c *Combiner) addLateLocked(e entry) {
+	c.late = append(c.late, e)
+	if !c.answersLate {
+		c.answersLate = true
+		go c.answerLate()
+	}
+}
+
+func (c *Combiner) answerLate() {
+	<-c.finished
+	for {
+		c.mu.Lock()
+		late := c.late
+		c.late, c.answersLate = nil, len(late) > 0
+		c.mu.Unlock()
+		if len(late) == 0 {
+			return
+		}
+		for i := range late {
+			late[i].done(late[i].refused)
+		}
+	}
+}
