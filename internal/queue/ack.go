@@ -121,6 +121,7 @@ func (m *Machine) settleOne(k *Consumer, c Ack, it *Item, newest bool) {
 		}
 		m.signal(it, f)
 		it.attempt = announced
+		m.saveCounts(it)
 	case Poison:
 		m.poison(k, c, it, newest)
 	case ExpiredAck:

@@ -9,8 +9,11 @@ type Item struct {
 	message.Counts
 	// Message is the message itself while memory allows; nil: it is in the store.
 	Message *message.Message
-	// Charged is the owner's note that it counts Message against its memory.
-	Charged bool
+	// Charged is the owner's note of how many bytes it counts for Message against
+	// its memory.
+	Charged int32
+	// HasCounts says that the store has a record of the item's Counts.
+	HasCounts bool
 	// Durable says that the item is to outlive the process.
 	Durable bool
 	// Stored says that the item is in the store, for good or for want of memory.
@@ -85,7 +88,7 @@ func NewItem(position uint64, m *message.Message) *Item {
 
 // StoredItem makes an item of what the store has of it.
 func StoredItem(e message.Entry, c message.Counts, hasCounts bool) *Item {
-	it := &Item{Entry: e, Counts: c, Durable: !e.Transient, Stored: true, Delay: -1}
+	it := &Item{Entry: e, Counts: c, HasCounts: hasCounts, Durable: !e.Transient, Stored: true, Delay: -1}
 	if !hasCounts {
 		it.Suspect, it.inline = e.Out, e.Out != message.NotHandedOut
 	}
@@ -111,6 +114,12 @@ func (it *Item) counter() (n int, hint bool) {
 	}
 	return n, false
 }
+
+// Counter is what a client would be told at a delivery now.
+func (it *Item) Counter() int { n, _ := it.counter(); return n }
+
+// LaneNumber is the lane the item is in.
+func (it *Item) LaneNumber() uint8 { return it.lane }
 
 // list is a doubly linked list through the items themselves. An item is in one
 // list at the most.
