@@ -1,0 +1,205 @@
+package config
+
+// Reasons that several parts of the broker element share.
+const (
+	whyNoJMX      = "there is no JMX; use the admin listener (--admin), or jmx4perl-style access once Jolokia is served there"
+	whyNoThreads  = "the broker has no thread pools of that kind"
+	whyOneStore   = "messages are kept in the broker's own store in the --data directory, synced before a persistent send is answered"
+	whyNoSchedule = "messages are not scheduled here, so there is nothing to set"
+	whyOneProcess = "it concerns how a Java process starts and stops"
+	whyNoNetworks = "there are no networks of brokers"
+	whyStopStart  = "start-up and shutdown are decided by the nixie command"
+)
+
+// brokerPart is the broker element (spec section 7.1), with all that it may hold.
+var brokerPart = &part{
+	name: "broker", fate: honoured, role: roleBroker,
+	attrs: []attr{
+		{"brokerName", text, "", honoured, ""},
+		{"persistent", boolean, "true", honoured, ""},
+		{"dataDirectory", text, "", honoured, ""},
+		{"useJmx", boolean, "true", leftOut, whyNoJMX},
+		{"schedulerSupport", boolean, "false", refused, "delayed and scheduled messages are not offered yet, they would be delivered at once; set it to false if no client sends them"},
+		{"schedulerDirectory", text, "", leftOut, whyNoSchedule},
+		{"schedulerDirectoryFile", text, "", leftOut, whyNoSchedule},
+		{"maxSchedulerRepeatAllowed", integer, "1000", leftOut, whyNoSchedule},
+		{"deleteAllMessagesOnStartup", boolean, "false", refused, "stored messages would be kept; set it to false and start with an empty --data directory instead"},
+		{"advisorySupport", boolean, "true", leftOut, "the advisories that clients depend on are always sent"},
+		{"start", boolean, "true", leftOut, whyStopStart},
+		{"useShutdownHook", boolean, "true", leftOut, whyOneProcess},
+		{"useVirtualTopics", boolean, "true", accepted, ""},
+		{"useMirroredQueues", boolean, "false", refused, "messages would not be copied to the mirror topics; remove it if nobody reads them"},
+		{"keepDurableSubsActive", boolean, "true", leftOut, "durable subscriptions keep a bounded window in memory, active or not"},
+		{"enableMessageExpirationOnActiveDurableSubs", boolean, "false", leftOut, "messages expire at their time on every subscription"},
+		{"offlineDurableSubscriberTimeout", integer, "-1", refused, "subscriptions that stay offline would be kept, with their messages; set it to -1 and remove such subscriptions by hand"},
+		{"offlineDurableSubscriberTaskSchedule", integer, "300000", leftOut, "it has no effect without offlineDurableSubscriberTimeout"},
+		{"populateJMSXUserID", boolean, "false", refused, "messages would not carry JMSXUserID; set it to false if no consumer reads that property"},
+		{"useAuthenticatedPrincipalForJMSXUserID", boolean, "false", refused, "messages would not carry JMSXUserID; set it to false if no consumer reads that property"},
+		{"schedulePeriodForDestinationPurge", integer, "0", leftOut, "destinations stay when they are empty and unused; they cost next to nothing"},
+		{"maxPurgedDestinationsPerSweep", integer, "0", leftOut, "destinations are not removed by a sweep"},
+		{"dedicatedTaskRunner", boolean, "false", leftOut, whyNoThreads},
+		{"enableStatistics", boolean, "true", leftOut, "counters are always kept"},
+		{"networkConnectorStartAsync", boolean, "false", leftOut, whyNoNetworks},
+		{"splitSystemUsageForProducersConsumers", boolean, "false", leftOut, "memory is bounded for each destination and connection, not for producers and consumers apart"},
+		{"producerSystemUsagePortion", integer, "60", leftOut, "memory is bounded for each destination and connection"},
+		{"consumerSystemUsagePortion", integer, "40", leftOut, "memory is bounded for each destination and connection"},
+		{"cacheTempDestinations", boolean, "false", leftOut, "temporary destinations are cheap and not cached"},
+		{"timeBeforePurgeTempDestinations", integer, "5000", leftOut, "temporary destinations go with their connection"},
+		{"allowTempAutoCreationOnSend", boolean, "false", refused, "a send to a temporary destination that is gone would be refused instead of accepted; set it to false if no client relies on that"},
+		{"rejectDurableConsumers", boolean, "false", refused, "durable subscriptions would be accepted, and messages kept for them; set it to false if no client asks for one"},
+		{"rollbackOnlyOnAsyncException", boolean, "true", refused, "a transaction is always marked for rollback when one of its asynchronous sends fails; set it to true"},
+		{"maxUncommittedCount", integer, "0", leftOut, "a transaction is bounded by its size in bytes instead"},
+		{"restartAllowed", boolean, "true", leftOut, whyOneProcess},
+		{"adjustUsageLimits", boolean, "true", leftOut, "the limits of systemUsage are not used"},
+		{"monitorConnectionSplits", boolean, "false", leftOut, "it only counts connections for JMX"},
+		{"waitForSlave", boolean, "false", leftOut, "there is no slave to wait for"},
+		{"waitForSlaveTimeout", integer, "600000", leftOut, "there is no slave to wait for"},
+		{"passiveSlave", boolean, "false", refused, "the broker would serve clients although the file makes it a passive slave; remove it to start an ordinary broker"},
+		{"masterConnectorURI", text, "", refused, "the broker would not follow its master; remove it to start an ordinary broker"},
+		{"shutdownOnMasterFailure", boolean, "false", leftOut, "there is no master to watch"},
+		{"shutdownOnSlaveFailure", boolean, "false", leftOut, "there is no slave to watch"},
+		{"supportFailOver", boolean, "false", leftOut, "clients that use failover: may reconnect at any time"},
+		{"storeOpenWireVersion", integer, "11", leftOut, "the store has a format of its own"},
+		{"vmConnectorURI", text, "", leftOut, whyOneProcess},
+		{"brokerId", text, "", leftOut, "the broker makes its own id and keeps it in the --data directory"},
+		{"systemExitOnShutdown", boolean, "false", leftOut, whyOneProcess},
+		{"systemExitOnShutdownExitCode", integer, "0", leftOut, whyOneProcess},
+		{"useLoggingForShutdownErrors", boolean, "false", leftOut, whyOneProcess},
+		{"shutdownTimeout", integer, "30000", leftOut, whyStopStart},
+		{"useLocalHostBrokerName", boolean, "false", refused, "the broker would not be named after its host; set brokerName instead"},
+		{"persistenceThreadPriority", integer, "10", leftOut, whyNoThreads},
+		{"taskRunnerPriority", integer, "5", leftOut, whyNoThreads},
+		{"mbeanInvocationTimeout", integer, "0", leftOut, whyNoJMX},
+		{"tmpDataDirectory", text, "", leftOut, "what does not fit in memory is kept in the --data directory"},
+	},
+	children: []*part{
+		destinationPolicyPart,
+		transportConnectorsPart,
+		systemUsagePart("systemUsage"),
+		systemUsagePart("producerSystemUsage"),
+		systemUsagePart("consumerSystemUsage"),
+		pluginsPart,
+		destinationInterceptorsPart,
+		managementContextPart,
+		persistenceAdapterPart,
+		{name: "persistenceFactory", fate: leftOut, why: whyOneStore, opaque: true},
+		{name: "tempDataStore", fate: leftOut, why: "what does not fit in memory is kept in the --data directory", opaque: true},
+		{name: "jobSchedulerStore", fate: leftOut, why: whyNoSchedule, opaque: true},
+		{name: "ioExceptionHandler", fate: leftOut, why: "the broker stops, with a message that names the directory, when its disk fails, and loses nothing", opaque: true},
+		{name: "taskRunnerFactory", fate: leftOut, why: whyNoThreads, opaque: true},
+		{name: "destinations", fate: accepted, children: []*part{
+			destinationPart("queue"), destinationPart("topic"), destinationPart("tempQueue"), destinationPart("tempTopic")}},
+		{name: "networkConnectors", fate: accepted, children: []*part{
+			{name: "networkConnector", fate: refused, why: "messages would not be passed on to the other broker; remove it to start a broker that stands alone", opaque: true},
+			{name: "ldapNetworkConnector", fate: refused, why: "messages would not be passed on to the other brokers; remove it to start a broker that stands alone", opaque: true},
+			{name: "multicastNetworkConnector", fate: refused, why: "messages would not be passed on to the other brokers; remove it to start a broker that stands alone", opaque: true}}},
+		{name: "networkConnectorURIs", fate: refused, why: "messages would not be passed on to the other brokers; remove it to start a broker that stands alone", opaque: true},
+		{name: "transportConnectorURIs", fate: refused, why: "write the connectors as transportConnectors, or give them with --listen", opaque: true},
+		{name: "proxyConnectors", fate: leftOut, why: "nothing listens there; let clients connect to this broker itself", opaque: true},
+		{name: "jmsBridgeConnectors", fate: refused, why: "messages would not be passed on to the other provider; remove it if nothing depends on the bridge", opaque: true},
+		{name: "sslContext", fate: leftOut, why: "TLS is not offered yet, and no connector that needs it is served", opaque: true},
+		{name: "shutdownHooks", fate: leftOut, why: whyOneProcess, opaque: true},
+		{name: "services", fate: leftOut, why: "services are Java code and are not started; start them as a client of their own", opaque: true},
+		{name: "messageAuthorizationPolicy", fate: refused, why: "every consumer would get the messages it is meant to withhold", opaque: true},
+		{name: "destinationFactory", fate: refused, why: "destinations of a class of one's own are not offered", opaque: true},
+		{name: "regionBroker", fate: refused, why: "a region broker of one's own is not offered", opaque: true},
+		{name: "adminView", fate: leftOut, why: whyNoJMX, opaque: true},
+	},
+}
+
+// destinationPart is a destination that is made at start (section 7.9).
+func destinationPart(name string) *part {
+	return &part{name: name, fate: leftOut, role: roleDestination, why: "it is made when it is first used",
+		attrs: []attr{{"physicalName", text, "", accepted, ""}}}
+}
+
+// managementContextPart is JMX. A context without a connector asks for nothing
+// that could be missed.
+var managementContextPart = &part{
+	name: "managementContext", fate: accepted,
+	children: []*part{{name: "managementContext", fate: accepted,
+		attrs: []attr{
+			{"createConnector", boolean, "false", leftOut, whyNoJMX},
+			{"connectorPort", integer, "1099", leftOut, whyNoJMX},
+			{"rmiServerPort", integer, "0", leftOut, whyNoJMX},
+			{"connectorHost", text, "localhost", leftOut, whyNoJMX},
+			{"connectorPath", text, "/jmxrmi", leftOut, whyNoJMX},
+			{"jmxDomainName", text, "org.apache.activemq", leftOut, whyNoJMX},
+			{"createMBeanServer", boolean, "true", leftOut, whyNoJMX},
+			{"findTigerMbeanServer", boolean, "true", leftOut, whyNoJMX},
+			{"useMBeanServer", boolean, "true", leftOut, whyNoJMX},
+			{"allowRemoteAddressInMBeanNames", boolean, "true", leftOut, whyNoJMX},
+			{"suppressMBean", text, "", leftOut, whyNoJMX},
+		},
+		children: []*part{
+			{name: "property", fate: leftOut, why: whyNoJMX, opaque: true},
+			{name: "environment", fate: leftOut, why: whyNoJMX, opaque: true},
+		}}},
+}
+
+// persistenceAdapterPart is the store (section 7.5). Which engine it names makes
+// no difference, save for one that keeps nothing.
+var persistenceAdapterPart = &part{
+	name: "persistenceAdapter", fate: accepted,
+	children: []*part{
+		{name: "memoryPersistenceAdapter", fate: honoured, role: roleMemoryStore, attrs: []attr{
+			{"createTransactionStore", boolean, "", accepted, ""}, {"directory", text, "", accepted, ""}}},
+		{name: "kahaDB", fate: leftOut, why: whyOneStore, attrs: kahaAttrs, children: []*part{
+			{name: "locker", fate: leftOut, why: "the --data directory is locked by its own means", opaque: true},
+			{name: "indexDirectory", fate: leftOut, why: whyOneStore, opaque: true}}},
+		{name: "mKahaDB", fate: leftOut, why: whyOneStore, opaque: true},
+		{name: "levelDB", fate: leftOut, why: whyOneStore, opaque: true},
+		{name: "replicatedLevelDB", fate: refused, why: "messages would be kept on this machine alone; remove it to start a broker that stands alone", opaque: true},
+		{name: "jdbcPersistenceAdapter", fate: leftOut, why: whyOneStore, opaque: true},
+		{name: "journaledJDBC", fate: leftOut, why: whyOneStore, opaque: true},
+		{name: "journalPersistenceAdapter", fate: leftOut, why: whyOneStore, opaque: true},
+		{name: "amqPersistenceAdapter", fate: leftOut, why: whyOneStore, opaque: true},
+		{name: "kahaPersistenceAdapter", fate: leftOut, why: whyOneStore, opaque: true},
+	},
+}
+
+// kahaAttrs are the attributes of kahaDB. They go with their element, which is
+// named once with all of them.
+var kahaAttrs = inside("directory", "directoryArchive", "indexDirectory", "journalMaxFileLength", "journalMaxWriteBatchSize",
+	"concurrentStoreAndDispatchQueues", "concurrentStoreAndDispatchTopics", "maxAsyncJobs", "enableJournalDiskSyncs",
+	"journalDiskSyncStrategy", "journalDiskSyncInterval", "checkpointInterval", "cleanupInterval", "cleanupOnStop",
+	"indexCacheSize", "indexWriteBatchSize", "enableIndexWriteAsync", "enableIndexDiskSyncs", "enableIndexPageCaching",
+	"enableIndexRecoveryFile", "indexLFUEvictionFactor", "useIndexLFRUEviction", "ignoreMissingJournalfiles",
+	"checkForCorruptJournalFiles", "checksumJournalFiles", "archiveDataLogs", "archiveCorruptedIndex", "databaseLockedWaitDelay",
+	"preallocationStrategy", "preallocationScope", "deleteAllMessages", "failIfDatabaseIsLocked", "forceRecoverIndex",
+	"maxFailoverProducersToTrack", "failoverProducersAuditDepth", "rewriteOnRedelivery", "compactAcksAfterNoGC",
+	"compactAcksIgnoresStoreGrowth", "enableAckCompaction", "enableSubscriptionStatistics", "useLock", "lockKeepAlivePeriod",
+	"brokerName", "usage", "transactionIdTransformer", "purgeRecoveredXATransactionStrategy", "purgeRecoveredXATransactions",
+	"cleanupPeriod", "storeOpenWireVersion", "size", "typeSequence")
+
+// inside makes rows for attributes that share the fate of their element.
+func inside(names ...string) []attr {
+	attrs := make([]attr, len(names))
+	for i, n := range names {
+		attrs[i] = attr{n, text, "", accepted, ""}
+	}
+	return attrs
+}
+
+// systemUsagePart is the limits of memory and disk (section 7.6); the element
+// stands doubled in files.
+func systemUsagePart(name string) *part {
+	const why = "memory is bounded for each destination and connection, and producers are stopped when the free space of the disk falls below the reserve (see docs/configuration.md)"
+	limit := func(name string) *part {
+		p := &part{name: name, fate: accepted}
+		p.children = []*part{{name: name, fate: leftOut, why: why,
+			attrs: inside("limit", "percentOfJvmHeap", "percentLimit", "total", "percentUsageMinDelta", "pollingTime", "store", "name")}}
+		return p
+	}
+	return &part{name: name, fate: accepted, children: []*part{{
+		name: "systemUsage", fate: honoured, role: roleSystemUsage,
+		attrs: []attr{
+			{"name", text, "", accepted, ""},
+			{"sendFailIfNoSpace", boolean, "", honoured, ""},
+			{"sendFailIfNoSpaceExplicitySet", boolean, "false", accepted, ""},
+			{"sendFailIfNoSpaceAfterTimeout", integer, "0", leftOut, "a producer that finds no space is refused at once or waits without end, as sendFailIfNoSpace says"},
+			{"checkLimitsLogLevel", text, "warn", leftOut, whyDiagnostic},
+		},
+		children: []*part{limit("memoryUsage"), limit("storeUsage"), limit("tempUsage"), limit("jobSchedulerUsage")},
+	}}}
+}

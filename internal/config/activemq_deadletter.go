@@ -1,0 +1,124 @@
+package config
+
+import (
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// deadLetterStrategyPart is section 5 of the specification.
+var deadLetterStrategyPart = &part{name: "deadLetterStrategy", fate: accepted, children: []*part{
+	{name: "sharedDeadLetterStrategy", fate: honoured, role: roleNone,
+		attrs: strategyAttrs(attr{"deadLetterQueue", text, "", honoured, ""}),
+		children: []*part{{name: "deadLetterQueue", fate: accepted, children: []*part{
+			strategyTarget("queue"), strategyTarget("topic")}}}},
+	{name: "individualDeadLetterStrategy", fate: honoured, role: roleNone,
+		attrs: strategyAttrs(
+			attr{"queuePrefix", text, "", honoured, ""},
+			attr{"queueSuffix", text, "", honoured, ""},
+			attr{"topicPrefix", text, "", honoured, ""},
+			attr{"topicSuffix", text, "", honoured, ""},
+			attr{"useQueueForQueueMessages", boolean, "", honoured, ""},
+			attr{"useQueueForTopicMessages", boolean, "", honoured, ""},
+			attr{"destinationPerDurableSubscriber", boolean, "", honoured, ""})},
+	{name: "discarding", fate: honoured, role: roleNone, attrs: strategyAttrs()},
+	{name: "bean", fate: refused, why: "a strategy of a class of one's own is Java code and is not run; dead letters would not go where it sends them", opaque: true},
+}}
+
+// strategyAttrs are the attributes that every strategy has, behind its own.
+func strategyAttrs(own ...attr) []attr {
+	return append(own,
+		attr{"processExpired", boolean, "", honoured, ""},
+		attr{"processNonPersistent", boolean, "", honoured, ""},
+		attr{"enableAudit", boolean, "", honoured, ""},
+		attr{"maxAuditDepth", integer, "", honoured, ""},
+		attr{"maxProducersToAudit", integer, "", honoured, ""},
+		attr{"expiration", integer, "", honoured, ""})
+}
+
+// strategyTarget is a destination inside deadLetterQueue.
+func strategyTarget(name string) *part {
+	return &part{name: name, fate: accepted, attrs: []attr{{"physicalName", text, "", honoured, ""}}}
+}
+
+// strategy reads the deadLetterStrategy of a policyEntry, where it has one.
+func (w *walker) strategy(entry *element) redelivery.DeadLetterStrategy {
+	holder := entry.find("deadLetterStrategy")
+	if holder == nil || len(holder.children) == 0 {
+		return redelivery.DeadLetterStrategy{}
+	}
+	if len(holder.children) > 1 {
+		w.fail(holder.children[1].at("a policyEntry has one dead letter strategy; remove all but one"))
+	}
+	e := holder.children[0]
+	s := redelivery.DiscardingStrategy()
+	switch e.name {
+	case "sharedDeadLetterStrategy":
+		s = redelivery.SharedStrategy()
+		w.target(e, &s.DeadLetterQueue)
+	case "individualDeadLetterStrategy":
+		s = redelivery.IndividualStrategy()
+		w.string(e, "queuePrefix", &s.QueuePrefix)
+		w.string(e, "queueSuffix", &s.QueueSuffix)
+		w.string(e, "topicPrefix", &s.TopicPrefix)
+		w.string(e, "topicSuffix", &s.TopicSuffix)
+		w.bool(e, "useQueueForQueueMessages", &s.UseQueueForQueueMessages)
+		w.bool(e, "useQueueForTopicMessages", &s.UseQueueForTopicMessages)
+		w.bool(e, "destinationPerDurableSubscriber", &s.DestinationPerDurableSubscriber)
+	}
+	w.bool(e, "processExpired", &s.ProcessExpired)
+	w.bool(e, "processNonPersistent", &s.ProcessNonPersistent)
+	w.bool(e, "enableAudit", &s.EnableAudit)
+	w.int(e, "maxAuditDepth", 1, &s.MaxAuditDepth)
+	w.int(e, "maxProducersToAudit", 1, &s.MaxProducersToAudit)
+	millis := 0
+	w.int(e, "expiration", 0, &millis)
+	s.Expiration = time.Duration(millis) * time.Millisecond
+	return s
+}
+
+// target reads deadLetterQueue, as a child with a queue or topic in it or as an
+// attribute with a name (R-XML-21).
+func (w *walker) target(e *element, into *message.Destination) {
+	for _, a := range e.attrs {
+		if a.name == "deadLetterQueue" && !a.bad {
+			d, err := message.ParseDestination(a.value, message.Queue)
+			if problem := badTarget(d, err); problem != "" {
+				w.fail(e.atAttr(a, problem))
+				return
+			}
+			*into = d
+		}
+	}
+	holder := e.find("deadLetterQueue")
+	if holder == nil {
+		return
+	}
+	if len(holder.children) != 1 {
+		w.fail(holder.at("holds one queue or topic element, with its physicalName"))
+		return
+	}
+	c := holder.children[0]
+	kind := message.Queue
+	if c.name == "topic" {
+		kind = message.Topic
+	}
+	d, err := message.ParseDestination(c.attr("physicalName"), kind)
+	if problem := badTarget(d, err); problem != "" {
+		w.fail(c.at(problem))
+		return
+	}
+	*into = d
+}
+
+// badTarget says why dead letters cannot go to d; empty: they can.
+func badTarget(d message.Destination, err error) string {
+	switch {
+	case err != nil:
+		return "names no destination; give a name such as ActiveMQ.DLQ"
+	case d.IsComposite(), d.IsPattern(), d.IsTemporary():
+		return d.String() + " cannot take dead letters; name one queue or topic"
+	}
+	return ""
+}

@@ -1,0 +1,129 @@
+package config
+
+// Reasons that several parts of a policyEntry share.
+const (
+	whyAudit    = "a copy of a message that is already there is always recognised, within bounded memory"
+	whyExpiry   = "messages expire at their time, without a sweep"
+	whyPrefetch = "clients keep the prefetch they ask for; set jms.prefetchPolicy in the client's URL"
+	whyAdvisory = "that advisory is not sent"
+	whyMemory   = "a destination keeps a bounded window in memory and the rest in the store"
+	whyFull     = "producers are stopped by the limits of the whole broker, not by those of one destination"
+	whyGC       = "destinations stay when they are empty and unused; they cost next to nothing"
+	whyPlain    = "it tunes ActiveMQ's own implementation and has no counterpart here"
+	whyCursor   = "messages that wait are kept in the store behind a bounded window in memory"
+	whyEviction = "messages for a slow topic subscriber are kept, not dropped"
+)
+
+// destinationPolicyPart is the policy map (section 7.3).
+var destinationPolicyPart = &part{name: "destinationPolicy", fate: accepted, children: []*part{
+	{name: "policyMap", fate: accepted, children: []*part{
+		{name: "policyEntries", fate: accepted, children: []*part{policyEntryPart(rolePolicyEntry)}},
+		{name: "defaultEntry", fate: accepted, children: []*part{policyEntryPart(roleDefaultEntry)}},
+	}}},
+}
+
+// policyEntryPart is one entry, of the list or by default.
+func policyEntryPart(r role) *part {
+	return &part{name: "policyEntry", fate: honoured, role: r, attrs: policyAttrs, children: policyChildren}
+}
+
+var policyAttrs = []attr{
+	{"queue", text, "", honoured, ""},
+	{"topic", text, "", honoured, ""},
+	{"tempQueue", text, "", honoured, ""},
+	{"tempTopic", text, "", honoured, ""},
+	{"prioritizedMessages", boolean, "false", honoured, ""},
+	{"persistJMSRedelivered", boolean, "", honoured, ""},
+
+	{"sendDuplicateFromStoreToDLQ", boolean, "false", refused, "copies of a message that is already there are dropped and counted, never dead-lettered; set it to false"},
+	{"enableAudit", boolean, "true", leftOut, whyAudit},
+	{"maxQueueAuditDepth", integer, "10000", leftOut, whyAudit},
+	{"maxAuditDepth", integer, "10000", leftOut, whyAudit},
+	{"maxProducersToAudit", integer, "64", leftOut, whyAudit},
+	{"expireMessagesPeriod", integer, "30000", leftOut, whyExpiry},
+	{"maxExpirePageSize", integer, "400", leftOut, whyExpiry},
+	{"strictOrderDispatch", boolean, "false", leftOut, "messages that come back are always delivered first, in their order"},
+	{"queuePrefetch", integer, "1000", leftOut, whyPrefetch},
+	{"queueBrowserPrefetch", integer, "500", leftOut, whyPrefetch},
+	{"topicPrefetch", integer, "32767", leftOut, whyPrefetch},
+	{"durableTopicPrefetch", integer, "100", leftOut, whyPrefetch},
+	{"usePrefetchExtension", boolean, "true", leftOut, whyPrefetch},
+	{"advisoryForDiscardingMessages", boolean, "false", leftOut, whyAdvisory},
+	{"advisoryForConsumed", boolean, "false", leftOut, whyAdvisory},
+	{"advisoryForDelivery", boolean, "false", leftOut, whyAdvisory},
+	{"advisoryForDispatched", boolean, "false", leftOut, whyAdvisory},
+	{"advisoryForSlowConsumers", boolean, "false", leftOut, whyAdvisory},
+	{"advisoryForFastProducers", boolean, "false", leftOut, whyAdvisory},
+	{"advisoryWhenFull", boolean, "false", leftOut, whyAdvisory},
+	{"includeBodyForAdvisory", boolean, "false", leftOut, "advisories carry no bodies"},
+	{"sendAdvisoryIfNoConsumers", boolean, "false", leftOut, whyAdvisory},
+	{"producerFlowControl", boolean, "true", leftOut, whyFull},
+	{"memoryLimit", size, "0", leftOut, whyMemory},
+	{"sendFailIfNoSpace", boolean, "", leftOut, whyFull},
+	{"sendFailIfNoSpaceAfterTimeout", integer, "", leftOut, whyFull},
+	{"blockedProducerWarningInterval", integer, "30000", leftOut, whyFull},
+	{"storeUsageHighWaterMark", integer, "100", leftOut, whyFull},
+	{"cursorMemoryHighWaterMark", integer, "70", leftOut, whyMemory},
+	{"maxPageSize", integer, "200", leftOut, whyMemory},
+	{"maxBrowsePageSize", integer, "400", leftOut, "a browser sees every message"},
+	{"useCache", boolean, "true", leftOut, whyMemory},
+	{"lazyDispatch", boolean, "false", leftOut, whyPlain},
+	{"optimizedDispatch", boolean, "false", leftOut, whyPlain},
+	{"minimumMessageSize", size, "1024", leftOut, whyMemory},
+	{"useConsumerPriority", boolean, "true", leftOut, "consumers with a higher priority are always served first"},
+	{"allConsumersExclusiveByDefault", boolean, "false", refused, "several consumers would share the messages, out of order; let the clients ask for it with consumer.exclusive=true"},
+	{"timeBeforeDispatchStarts", integer, "0", leftOut, "the first consumer is served at once"},
+	{"consumersBeforeDispatchStarts", integer, "0", leftOut, "the first consumer is served at once"},
+	{"messageGroupMapFactoryType", text, "cached", leftOut, "every message group is kept apart, whatever their number"},
+	{"gcInactiveDestinations", boolean, "false", leftOut, whyGC},
+	{"inactiveTimeoutBeforeGC", integer, "60000", leftOut, whyGC},
+	{"inactiveTimoutBeforeGC", integer, "60000", leftOut, whyGC}, // ActiveMQ's older spelling
+	{"gcWithNetworkConsumers", boolean, "false", leftOut, whyGC},
+	{"alwaysRetroactive", boolean, "false", refused, "new topic consumers would not get earlier messages; set it to false if none relies on that"},
+	{"reduceMemoryFootprint", boolean, "false", leftOut, whyMemory},
+	{"doOptimzeMessageStorage", boolean, "true", leftOut, whyPlain},
+	{"optimizeMessageStoreInFlightLimit", integer, "10", leftOut, whyPlain},
+	{"maxDestinations", integer, "-1", leftOut, "the number of destinations is bounded for the whole broker"},
+	{"useTopicSubscriptionInflightStats", boolean, "true", leftOut, "counters are always kept"},
+	{"advancedNetworkStatisticsEnabled", boolean, "false", leftOut, whyNoNetworks},
+	{"advancedMessageStatisticsEnabled", boolean, "false", leftOut, "the counters there are stand at the admin listener"},
+	{"allowTempDestinationStealing", boolean, "false", leftOut, "a temporary destination belongs to the connection that made it"},
+}
+
+var policyChildren = []*part{
+	deadLetterStrategyPart,
+	{name: "slowConsumerStrategy", fate: refused, why: "slow consumers would keep their messages instead of being closed; remove it, and set a prefetch that such a consumer can handle", opaque: true},
+	{name: "dispatchPolicy", fate: leftOut, why: "queues serve their consumers in turn, topics serve every subscription in the same order", opaque: true},
+	{name: "subscriptionRecoveryPolicy", fate: accepted, children: []*part{
+		{name: "noSubscriptionRecoveryPolicy", fate: accepted},
+		recoveryPart("fixedCountSubscriptionRecoveryPolicy"), recoveryPart("fixedSizedSubscriptionRecoveryPolicy"),
+		recoveryPart("lastImageSubscriptionRecoveryPolicy"), recoveryPart("queryBasedSubscriptionRecoveryPolicy"),
+		recoveryPart("retainedMessageSubscriptionRecoveryPolicy"), recoveryPart("timedSubscriptionRecoveryPolicy")}},
+	{name: "pendingMessageLimitStrategy", fate: accepted, children: []*part{
+		{name: "constantPendingMessageLimitStrategy", fate: leftOut, why: whyEviction, attrs: inside("limit")},
+		{name: "prefetchRatePendingMessageLimitStrategy", fate: leftOut, why: whyEviction, attrs: inside("multiplier")}}},
+	{name: "messageEvictionStrategy", fate: accepted, children: []*part{
+		{name: "oldestMessageEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark")},
+		{name: "oldestMessageWithLowestPriorityEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark")},
+		{name: "uniquePropertyMessageEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark", "propertyName")}}},
+	{name: "pendingQueuePolicy", fate: leftOut, why: whyCursor, children: cursors("vmQueueCursor", "fileQueueCursor", "storeCursor")},
+	{name: "pendingSubscriberPolicy", fate: leftOut, why: whyCursor, children: cursors("vmCursor", "fileCursor")},
+	{name: "pendingDurableSubscriberPolicy", fate: leftOut, why: whyCursor, children: cursors("vmDurableCursor", "fileDurableSubscriberCursor", "storeDurableSubscriberCursor")},
+	{name: "networkBridgeFilterFactory", fate: leftOut, why: whyNoNetworks, opaque: true},
+	{name: "messageInterceptorStrategy", fate: refused, why: "messages would keep the headers that it is meant to change; remove it if nothing depends on that", opaque: true},
+	{name: "messageGroupMapFactory", fate: leftOut, why: "every message group is kept apart, whatever their number", opaque: true},
+}
+
+// recoveryPart is a policy that hands earlier messages to retroactive consumers.
+func recoveryPart(name string) *part {
+	return &part{name: name, fate: refused, why: "retroactive topic consumers would not get earlier messages; remove it if there are none", opaque: true}
+}
+
+// cursors are ways to keep waiting messages.
+func cursors(names ...string) []*part {
+	parts := make([]*part, len(names))
+	for i, n := range names {
+		parts[i] = &part{name: n, fate: accepted, attrs: inside("immediatePriorityDispatch", "useCache")}
+	}
+	return parts
+}

@@ -1,0 +1,185 @@
+// Package config turns what a user says, in flags, in the environment and in a
+// file of one of several dialects, into one checked structure.
+//
+// It reads files and nothing else: no socket is opened, no data directory is
+// touched, and the environment comes in as a function. Its neighbours are
+// message (destinations, kinds of error) and redelivery (policies); server reads
+// the [Config] that [Load] returns.
+//
+// Its laws:
+//
+//   - Nothing is ignored in silence. A part of a file that is not honoured is
+//     named with file and line: a warning ([Notice]) where leaving it out is
+//     safe, an error where it would change what happens to a message.
+//   - A part that only repeats ActiveMQ's default is no reason to speak.
+//   - All errors of a file are reported, not the first alone.
+//   - The same input gives the same Config, notices and errors, in the same order.
+//
+// A dialect is a table of parts (activemq_*.go) and a walk over it. The next
+// dialects (hornetq-configuration.xml, Artemis' broker.xml) fill the same Config.
+package config
+
+import (
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// Defaults, where neither a flag nor a file says otherwise.
+const (
+	DefaultBrokerName = "localhost"
+	DefaultDataDir    = "./nixie-data"
+	DefaultListen     = "tcp://127.0.0.1:61616"
+	DefaultAdmin      = "127.0.0.1:8161"
+
+	// Memory is the data directory that keeps nothing.
+	Memory = ":memory:"
+
+	// The reserve of the disk is the larger of these two.
+	DefaultMinFreeBytes   int64 = 256 << 20
+	DefaultMinFreePercent       = 2.0
+
+	// DefaultMaxFrameBytes is wireFormat.maxFrameSize where a connector sets none.
+	DefaultMaxFrameBytes int64 = 104857600
+	// DefaultMaxInactivity is wireFormat.maxInactivityDuration where a connector sets none.
+	DefaultMaxInactivity = 30 * time.Second
+	// DefaultMaxInactivityInitialDelay is wireFormat.maxInactivityDurationInitalDelay where a connector sets none.
+	DefaultMaxInactivityInitialDelay = 10 * time.Second
+)
+
+// OpenWire is the protocol of ActiveMQ's own clients, as the ready line names it.
+const OpenWire = "openwire"
+
+// Config is everything a broker needs to know to start. Load checks it; a
+// Config made by hand must keep what the fields promise. It is not changed
+// after Load returns.
+type Config struct {
+	// BrokerName is never empty.
+	BrokerName string
+	// Persistent is false where nothing is kept; then DataDir is Memory.
+	Persistent bool
+	// DataDir is the data directory as the user wrote it, or Memory.
+	DataDir string
+	// Listeners are in the order of the ready line; there is at least one.
+	Listeners []Listener
+	// Admin is HOST:PORT of the admin listener; empty: none.
+	Admin string
+	// AllowAnonymous permits listening beyond loopback without authentication.
+	AllowAnonymous bool
+	// HandOutMarks asks for durable hand-out marks in the batch that enqueues.
+	HandOutMarks bool
+	// Policies are the destination policies, in the order of the file, which
+	// decides between overlapping patterns of equal rank (R-MAP-13).
+	Policies []PolicyEntry
+	// DefaultPolicy applies where none of Policies matches; nil: there is none.
+	// Its Destination is zero.
+	DefaultPolicy *PolicyEntry
+	// Store limits what producers may fill.
+	Store StoreLimits
+	// File is the file that was read, as the user named it; empty: none.
+	File string
+}
+
+// Listener is one address on which a protocol is spoken.
+type Listener struct {
+	// Name is the connector's name in its file; "openwire" where it has none.
+	Name string
+	// Protocol is OpenWire; other protocols will follow.
+	Protocol string
+	// Host is an IP address or a name, without brackets; empty: all addresses.
+	Host string
+	// Port is 0 to 65535; 0: the system picks one.
+	Port int
+	// URI is the connector's URI as written, placeholders filled in.
+	URI string
+	// Options are the options of the URI that are honoured.
+	Options ListenerOptions
+	// Source is where the listener was asked for: "FILE:LINE", "--listen" or "default".
+	Source string
+}
+
+// ListenerOptions are the honoured options of a connector's URI.
+type ListenerOptions struct {
+	// MaxFrameBytes bounds one frame (wireFormat.maxFrameSize); above 0.
+	MaxFrameBytes int64
+	// MaximumConnections bounds the connections that are open at a time
+	// (maximumConnections); 0: no bound of its own.
+	MaximumConnections int
+	// MaxInactivity is offered in the wire format negotiation
+	// (wireFormat.maxInactivityDuration, milliseconds); 0: no inactivity monitor.
+	MaxInactivity time.Duration
+	// MaxInactivityInitialDelay is the time before the first check
+	// (wireFormat.maxInactivityDurationInitalDelay, milliseconds).
+	MaxInactivityInitialDelay time.Duration
+	// SocketBufferBytes is the size of the socket's buffers
+	// (socketBufferSize, transport.socketBufferSize); 0: the system's.
+	SocketBufferBytes int
+	// NoDelay is TCP_NODELAY (transport.tcpNoDelay, wireFormat.tcpNoDelayEnabled); default true.
+	NoDelay bool
+	// KeepAlive is SO_KEEPALIVE (keepAlive, transport.keepAlive); default true.
+	KeepAlive bool
+}
+
+// DefaultListenerOptions are those of a connector whose URI has no options.
+func DefaultListenerOptions() ListenerOptions {
+	return ListenerOptions{
+		MaxFrameBytes:             DefaultMaxFrameBytes,
+		MaxInactivity:             DefaultMaxInactivity,
+		MaxInactivityInitialDelay: DefaultMaxInactivityInitialDelay,
+		NoDelay:                   true,
+		KeepAlive:                 true,
+	}
+}
+
+// PolicyEntry is what one entry of the destination policy says. Entries do not
+// merge: one is chosen for a destination, whole (R-EDGE-20).
+type PolicyEntry struct {
+	// Destination is the pattern; zero in Config.DefaultPolicy. It is never a
+	// composite: an entry written for "A,B" becomes two (R-MAP-06).
+	Destination message.Destination
+	// PrioritizedMessages orders by priority before arrival; default false.
+	PrioritizedMessages bool
+	// PersistJMSRedelivered turns durable hand-out marks on or off for these
+	// destinations; nil: as Config.HandOutMarks says.
+	PersistJMSRedelivered *bool
+	// Rules are for messages that fail there. Its zero value is ActiveMQ's default;
+	// only DeadLetter, Name and Source are set so far.
+	Rules redelivery.Rules
+	// Source is "FILE:LINE" of the entry.
+	Source string
+}
+
+// PolicyMap makes the map that finds the entry for a destination (R-MAP-07).
+func (c *Config) PolicyMap() *redelivery.Map[PolicyEntry] {
+	m := new(redelivery.Map[PolicyEntry])
+	for _, p := range c.Policies {
+		m.Put(p.Destination, p)
+	}
+	if c.DefaultPolicy != nil {
+		m.SetDefault(*c.DefaultPolicy)
+	}
+	return m
+}
+
+// OnFull says what happens to a producer while the disk's reserve is reached.
+type OnFull string
+
+// What can happen to a producer whose message does not fit.
+const (
+	// Fail refuses the message with a clear error; the default.
+	Fail OnFull = "fail"
+	// Block lets the producer wait until there is room.
+	Block OnFull = "block"
+)
+
+// StoreLimits says when producers are stopped. Acknowledgements, dead-lettering
+// and reads go on inside the reserve.
+type StoreLimits struct {
+	// MinFreeBytes and MinFreePercent (of the file system, 0 to 100) are the
+	// reserve that producers may not use: the larger of the two.
+	MinFreeBytes   int64
+	MinFreePercent float64
+	// OnFull is Fail or Block.
+	OnFull OnFull
+}

@@ -1,0 +1,283 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// maxPolicies bounds the entries of a policy map: what overlaps is found by
+// comparing them in pairs.
+const maxPolicies = 2000
+
+// read hands an honoured element to its reader.
+func (w *walker) read(r role, e *element) {
+	switch r {
+	case roleBroker:
+		w.broker(e)
+	case roleConnector:
+		w.connector(e)
+	case roleConnectors:
+		w.connectorList(e)
+	case rolePolicyEntry:
+		w.policyEntry(e)
+	case roleDefaultEntry:
+		w.defaultEntry(e)
+	case roleSystemUsage:
+		w.systemUsage(e)
+	case roleMemoryStore:
+		w.inMemory(e.at("keeps nothing"))
+	case roleDestination:
+		w.destination(e)
+	}
+}
+
+// given returns the attribute of that name, unless it is absent or was reported
+// as bad.
+func (e *element) given(name string) (attribute, bool) {
+	for _, a := range e.attrs {
+		if a.space == "" && a.name == name {
+			return a, !a.bad
+		}
+	}
+	return attribute{}, false
+}
+
+// string stores the value of an attribute that is given.
+func (w *walker) string(e *element, name string, into *string) {
+	if a, ok := e.given(name); ok {
+		*into = a.value
+	}
+}
+
+// bool stores the value of an attribute that is given and well-formed; one that
+// is not was reported by the walk.
+func (w *walker) bool(e *element, name string, into *bool) {
+	if a, ok := e.given(name); ok {
+		if b, err := parseBool(a.value); err == nil {
+			*into = b
+		}
+	}
+}
+
+// int is bool for whole numbers from low on.
+func (w *walker) int(e *element, name string, low int64, into *int) {
+	a, ok := e.given(name)
+	if !ok {
+		return
+	}
+	if _, err := integer.canonical(a.value); err != nil {
+		return
+	}
+	n, err := parseInt(a.value, low, math.MaxInt64/1_000_000)
+	if err != nil {
+		w.fail(e.atAttr(a, err.Error()))
+		return
+	}
+	*into = int(n)
+}
+
+// broker reads the attributes of the broker element.
+func (w *walker) broker(e *element) {
+	if a, ok := e.given("brokerName"); ok {
+		if a.value == "" {
+			w.fail(e.atAttr(a, "is empty; give a name or remove the attribute"))
+		} else {
+			w.cfg.BrokerName = a.value
+		}
+	}
+	persistent := true
+	w.bool(e, "persistent", &persistent)
+	if !persistent {
+		a, _ := e.given("persistent")
+		w.inMemory(e.atAttr(a, "keeps nothing"))
+	}
+	if a, ok := e.given("dataDirectory"); ok && w.cfg.DataDir != Memory && !sameDir(a.value, w.cfg.DataDir) {
+		w.warn(e.atAttr(a, fmt.Sprintf("%q is left out: messages are kept in %s; --data changes that", a.value, w.cfg.DataDir)))
+	}
+}
+
+// sameDir reports whether two paths name the same directory, by their text.
+func sameDir(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) }
+
+// inMemory makes the broker keep nothing, as the part of n says. A --data that
+// asks for something else is named.
+func (w *walker) inMemory(n Notice) {
+	if w.data.given && w.data.dir != Memory {
+		n.Text += fmt.Sprintf(": --data %s is not used; remove this from the file to keep messages", w.data.dir)
+		w.warn(n)
+	}
+	w.cfg.Persistent, w.cfg.DataDir = false, Memory
+}
+
+// connector reads one transportConnector.
+func (w *walker) connector(e *element) {
+	w.connectorElements++
+	if w.withoutListener {
+		return
+	}
+	a, ok := e.given("uri")
+	switch {
+	case !hasAttr(e, "uri"):
+		w.fail(e.at("has no uri; give one such as uri=\"" + DefaultListen + "\""))
+		return
+	case !ok:
+		return // reported
+	}
+	r := parseListener(a.value)
+	for _, text := range r.errors {
+		w.fail(e.atAttr(a, text))
+	}
+	for _, text := range r.warnings {
+		w.warn(e.atAttr(a, text))
+	}
+	if r.notOffer != "" {
+		w.warn(e.atAttr(a, fmt.Sprintf("%q is left out: %s is not offered yet, nothing listens there", a.value, r.notOffer)))
+		return
+	}
+	if len(r.errors) > 0 {
+		return
+	}
+	start := true
+	w.bool(e, "autoStart", &start)
+	if !start {
+		w.warn(e.atAttr(a, "nothing listens there, as autoStart is false"))
+		return
+	}
+	l := r.listener
+	w.string(e, "name", &l.Name)
+	if l.Name == "" {
+		l.Name = OpenWire
+	}
+	l.Source = fmt.Sprintf("%s:%d", e.file, e.line)
+	w.connectors = append(w.connectors, l)
+}
+
+// hasAttr reports whether e has the attribute, bad or not.
+func hasAttr(e *element, name string) bool {
+	for _, a := range e.attrs {
+		if a.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// connectorList ends the list of connectors.
+func (w *walker) connectorList(e *element) {
+	switch {
+	case w.connectorElements == 0:
+	case w.withoutListener:
+		w.warn(e.at(fmt.Sprintf("left out: --listen takes the place of the file's connectors (%d)", w.connectorElements)))
+	case len(w.connectors) == 0 && len(w.problems) == 0:
+		w.fail(e.at("none of the connectors can be served; add one for OpenWire, such as uri=\"" + DefaultListen + "\", or give --listen"))
+	}
+}
+
+// systemUsage reads what becomes of producers when there is no space.
+func (w *walker) systemUsage(e *element) {
+	if a, ok := e.given("sendFailIfNoSpace"); ok {
+		if fail, err := parseBool(a.value); err == nil && fail {
+			w.cfg.Store.OnFull = Fail
+		} else if err == nil {
+			w.cfg.Store.OnFull = Block
+		}
+	}
+}
+
+// destination reads a destination that the file wants made at start. One that is
+// marked as a dead letter queue cannot be left out: the mark exempts it from
+// strategies that cover it by a pattern (R-DLQ-21, R-EDGE-28).
+func (w *walker) destination(e *element) {
+	a, ok := e.given("physicalName")
+	if !ok {
+		return
+	}
+	if _, options, _ := strings.Cut(a.value, "?"); strings.Contains(options, "isDLQ") {
+		w.fail(e.atAttr(a, fmt.Sprintf("%q %sa queue is marked when the first dead letter goes there; remove the option", a.value, notOfferedText)))
+	}
+}
+
+// policyAttr is the attribute of a policyEntry that holds its pattern, by kind.
+var policyAttr = []struct {
+	name string
+	kind message.DestinationKind
+}{{"queue", message.Queue}, {"topic", message.Topic}, {"tempQueue", message.TempQueue}, {"tempTopic", message.TempTopic}}
+
+// policyEntry reads one entry of the policy map.
+func (w *walker) policyEntry(e *element) {
+	entry := w.settings(e)
+	found := 0
+	for _, k := range policyAttr {
+		a, ok := e.given(k.name)
+		if ok || hasAttr(e, k.name) {
+			found++
+		}
+		if !ok {
+			continue
+		}
+		// tempQueue="true" stands for all temporary queues (section 7.3).
+		value := a.value
+		if b, err := parseBool(value); err == nil && b && k.kind != message.Queue && k.kind != message.Topic {
+			value = ">"
+		}
+		d, err := message.ParseDestination(value, k.kind)
+		if err != nil {
+			w.fail(e.atAttr(a, "names no destination; give a name or a pattern such as \">\""))
+			continue
+		}
+		w.put(e, entry, d)
+	}
+	switch {
+	case found == 0:
+		w.fail(e.at("says for which destinations it is with one of queue, topic, tempQueue or tempTopic; this one does not"))
+	case found > 1:
+		w.fail(e.at("is for one of queue, topic, tempQueue or tempTopic; write one entry for each"))
+	}
+}
+
+// put adds an entry for each part of a pattern (R-MAP-06).
+func (w *walker) put(e *element, entry PolicyEntry, pattern message.Destination) {
+	for _, d := range pattern.Parts() {
+		if len(w.cfg.Policies) == maxPolicies {
+			w.fail(e.at(fmt.Sprintf("more than %d policy entries", maxPolicies)))
+			return
+		}
+		entry.Destination = d
+		entry.Rules.Name = "policyEntry " + d.String()
+		w.cfg.Policies = append(w.cfg.Policies, entry)
+	}
+}
+
+// defaultEntry reads the entry for destinations that no other matches.
+func (w *walker) defaultEntry(e *element) {
+	if w.cfg.DefaultPolicy != nil {
+		w.fail(e.at("is the second default entry; remove one"))
+		return
+	}
+	for _, k := range policyAttr {
+		if a, ok := e.given(k.name); ok {
+			w.warn(e.atAttr(a, "is left out: the default entry is for every destination that no other entry matches"))
+		}
+	}
+	entry := w.settings(e)
+	entry.Rules.Name = "policyEntry by default"
+	w.cfg.DefaultPolicy = &entry
+}
+
+// settings reads what an entry says, save its pattern.
+func (w *walker) settings(e *element) PolicyEntry {
+	p := PolicyEntry{Source: fmt.Sprintf("%s:%d", e.file, e.line)}
+	w.bool(e, "prioritizedMessages", &p.PrioritizedMessages)
+	if a, ok := e.given("persistJMSRedelivered"); ok {
+		if b, err := parseBool(a.value); err == nil {
+			p.PersistJMSRedelivered = &b
+		}
+	}
+	p.Rules = redelivery.Rules{DeadLetter: w.strategy(e), Source: p.Source}
+	return p
+}

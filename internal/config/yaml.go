@@ -1,0 +1,211 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// Limits of our own YAML. They bound, before it is parsed, how deep a document
+// can be nested and how many keys it can have: the parser compares all keys of a
+// mapping with each other.
+const (
+	maxYAMLBytes    = 256 << 10
+	maxYAMLLine     = 1024
+	maxYAMLBrackets = 4096
+	maxYAMLColons   = 8192
+)
+
+// A yamlReader reads our own YAML. Every key is known or an error, with line and
+// column.
+type yamlReader struct {
+	*loader
+}
+
+// A yamlKey is one key of a mapping: its name, and what takes its value. part is
+// the path of keys that leads to it.
+type yamlKey struct {
+	name string
+	take func(part string, value ast.Node)
+}
+
+// loadYAML reads the file as our own YAML.
+func (l *loader) loadYAML(raw []byte) {
+	y := yamlReader{l}
+	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
+	if err := boundYAML(raw); err != nil {
+		l.fail(Notice{File: l.opts.File, Text: err.Error()})
+		return
+	}
+	file, err := parser.ParseBytes(raw, 0)
+	if err != nil {
+		l.fail(y.syntax(err))
+		return
+	}
+	var body ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case body != nil:
+			l.fail(y.at(doc.Body, "", "is a second document; a file holds one"))
+			return
+		default:
+			body = doc.Body
+		}
+	}
+	if body != nil {
+		y.mapping("", body, y.top())
+	}
+}
+
+// boundYAML refuses what no configuration needs.
+func boundYAML(raw []byte) error {
+	if len(raw) > maxYAMLBytes {
+		return fmt.Errorf("larger than %d bytes", maxYAMLBytes)
+	}
+	for line := range bytes.SplitSeq(raw, []byte{'\n'}) {
+		if len(line) > maxYAMLLine {
+			return fmt.Errorf("a line is longer than %d bytes", maxYAMLLine)
+		}
+	}
+	if n := bytes.Count(raw, []byte{'['}) + bytes.Count(raw, []byte{'{'}); n > maxYAMLBrackets {
+		return fmt.Errorf("more than %d opening brackets", maxYAMLBrackets)
+	}
+	if bytes.Count(raw, []byte{':'}) > maxYAMLColons {
+		return fmt.Errorf("more than %d colons", maxYAMLColons)
+	}
+	return nil
+}
+
+// syntax makes a notice of an error of the parser.
+func (y yamlReader) syntax(err error) Notice {
+	n := Notice{File: y.opts.File, Text: "is neither XML nor well-formed YAML"}
+	var syntax yaml.Error
+	if errors.As(err, &syntax) {
+		if t := syntax.GetToken(); t != nil && t.Position != nil {
+			n.Line, n.Column = t.Position.Line, t.Position.Column
+		}
+		n.Text += ": " + syntax.GetMessage()
+	}
+	return n
+}
+
+// at makes a notice that speaks of a node.
+func (y yamlReader) at(node ast.Node, part, text string) Notice {
+	n := Notice{File: y.opts.File, Part: part, Text: text}
+	if t := node.GetToken(); t != nil && t.Position != nil {
+		n.Line, n.Column = t.Position.Line, t.Position.Column
+	}
+	return n
+}
+
+// source is "FILE:LINE" of a node.
+func (y yamlReader) source(node ast.Node) string {
+	return fmt.Sprintf("%s:%d", y.opts.File, y.at(node, "", "").Line)
+}
+
+// mapping hands each value of a mapping to the key that it stands under.
+func (y yamlReader) mapping(part string, node ast.Node, keys []yamlKey) {
+	var pairs []*ast.MappingValueNode
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		pairs = n.Values
+	case *ast.MappingValueNode:
+		pairs = []*ast.MappingValueNode{n}
+	default:
+		y.fail(y.at(node, part, "must hold keys and values"))
+		return
+	}
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+	}
+	for _, pair := range pairs {
+		name, ok := y.scalar(pair.Key)
+		if !ok {
+			y.fail(y.at(pair.Key, part, "is not a key"))
+			continue
+		}
+		path := strings.TrimPrefix(part+"."+name, ".")
+		known := false
+		for _, k := range keys {
+			if known = k.name == name; known {
+				k.take(path, pair.Value)
+				break
+			}
+		}
+		if !known {
+			y.fail(y.at(pair.Key, path, "unknown key"+didYouMean(name, names)))
+		}
+	}
+}
+
+// sequence hands each element of a list to take.
+func (y yamlReader) sequence(part string, node ast.Node, take func(part string, value ast.Node)) {
+	list, ok := node.(*ast.SequenceNode)
+	if !ok {
+		y.fail(y.at(node, part, "must be a list"))
+		return
+	}
+	for i, v := range list.Values {
+		if v != nil {
+			take(fmt.Sprintf("%s[%d]", part, i), v)
+		}
+	}
+}
+
+// scalar returns the text of a node that is one value. Anchors, aliases and tags
+// are not offered.
+func (y yamlReader) scalar(node ast.Node) (string, bool) {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return n.Value, true
+	case *ast.LiteralNode:
+		return n.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
+		return strings.TrimSpace(n.GetToken().Value), true
+	case *ast.NullNode:
+		return "", true
+	}
+	return "", false
+}
+
+// value makes a taker of one value: parse stores it, or says what is wrong.
+func (y yamlReader) value(name string, parse func(string) error) yamlKey {
+	return yamlKey{name, func(part string, node ast.Node) {
+		text, ok := y.scalar(node)
+		if !ok {
+			y.fail(y.at(node, part, "must be one value (no list, no keys, no anchor, alias or tag)"))
+			return
+		}
+		if err := parse(text); err != nil {
+			y.fail(y.at(node, part, err.Error()))
+		}
+	}}
+}
+
+// text, flag, count and bytes are values of those kinds.
+func (y yamlReader) text(name string, into *string) yamlKey {
+	return y.value(name, func(s string) error { *into = s; return nil })
+}
+
+func (y yamlReader) flag(name string, into *bool) yamlKey {
+	return y.value(name, func(s string) (err error) { *into, err = parseBool(s); return err })
+}
+
+func (y yamlReader) count(name string, low, high int64, into *int) yamlKey {
+	return y.value(name, func(s string) error {
+		n, err := parseInt(s, low, high)
+		*into = int(n)
+		return err
+	})
+}
+
+func (y yamlReader) bytes(name string, into *int64) yamlKey {
+	return y.value(name, func(s string) (err error) { *into, err = parseSize(s); return err })
+}

@@ -1,0 +1,232 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// top are the keys of the document.
+func (y yamlReader) top() []yamlKey {
+	c := y.cfg
+	return []yamlKey{
+		y.value("brokerName", func(s string) error {
+			if s == "" {
+				return errors.New("is empty; give a name or remove the key")
+			}
+			c.BrokerName = s
+			return nil
+		}),
+		y.value("data", func(s string) error {
+			switch {
+			case s == "":
+				return errors.New("is empty; give a directory, or :memory: to keep nothing")
+			case !y.data.given: // else --data wins
+				c.DataDir, c.Persistent = s, s != Memory
+			}
+			return nil
+		}),
+		{"admin", func(part string, node ast.Node) {
+			y.adminPlace = y.at(node, part, "")
+			if y.text("admin", &c.Admin).take(part, node); c.Admin == "off" {
+				c.Admin = ""
+			}
+		}},
+		y.flag("allowAnonymous", &y.fileAllowsAnonymous),
+		y.flag("handOutMarks", &c.HandOutMarks),
+		{"listeners", func(part string, node ast.Node) { y.sequence(part, node, y.listener) }},
+		{"store", func(part string, node ast.Node) { y.mapping(part, node, y.store()) }},
+		{"policies", func(part string, node ast.Node) { y.sequence(part, node, y.policy) }},
+		{"defaultPolicy", y.defaultPolicy},
+	}
+}
+
+// store are the keys under store.
+func (y yamlReader) store() []yamlKey {
+	s := &y.cfg.Store
+	return []yamlKey{
+		y.bytes("minFree", &s.MinFreeBytes),
+		y.value("minFreePercent", func(text string) error {
+			p, err := strconv.ParseFloat(text, 64)
+			if err != nil || !(p >= 0 && p <= 100) {
+				return fmt.Errorf("%q is not a percentage from 0 to 100", text)
+			}
+			s.MinFreePercent = p
+			return nil
+		}),
+		y.value("onFull", func(text string) error {
+			if s.OnFull = OnFull(text); s.OnFull != Fail && s.OnFull != Block {
+				return fmt.Errorf("%q is neither %s nor %s", text, Fail, Block)
+			}
+			return nil
+		}),
+	}
+}
+
+// listener reads one element of listeners: a URI, or a mapping with name and uri.
+func (y yamlReader) listener(part string, node ast.Node) {
+	var name, uri string
+	place := node
+	if s, ok := y.scalar(node); ok {
+		uri = s
+	} else {
+		y.mapping(part, node, []yamlKey{y.text("name", &name), {"uri", func(part string, n ast.Node) {
+			place = n
+			y.text("uri", &uri).take(part, n)
+		}}})
+	}
+	if len(y.opts.Listen) > 0 {
+		y.warn(y.at(place, part, "left out: --listen takes the place of the file's listeners"))
+		return
+	}
+	r := parseListener(uri)
+	if r.notOffer != "" {
+		r.errors = append(r.errors, r.notOffer+" is not offered yet")
+	}
+	for _, text := range r.errors {
+		y.fail(y.at(place, part, text))
+	}
+	for _, text := range r.warnings {
+		y.warn(y.at(place, part, text))
+	}
+	if len(r.errors) > 0 {
+		return
+	}
+	if name != "" {
+		r.listener.Name = name
+	}
+	r.listener.Source = y.source(place)
+	y.cfg.Listeners = append(y.cfg.Listeners, r.listener)
+}
+
+// settings are the keys that every policy has.
+func (y yamlReader) settings(p *PolicyEntry) []yamlKey {
+	return []yamlKey{
+		y.flag("prioritizedMessages", &p.PrioritizedMessages),
+		y.value("persistJMSRedelivered", func(s string) error {
+			b, err := parseBool(s)
+			p.PersistJMSRedelivered = &b
+			return err
+		}),
+		{"deadLetterStrategy", func(part string, node ast.Node) { p.Rules.DeadLetter = y.strategy(part, node) }},
+	}
+}
+
+// policy reads one element of policies.
+func (y yamlReader) policy(part string, node ast.Node) {
+	entry := PolicyEntry{Source: y.source(first(node))}
+	var patterns []message.Destination
+	keys := y.settings(&entry)
+	for _, k := range policyAttr {
+		keys = append(keys, y.value(k.name, func(s string) error {
+			d, err := message.ParseDestination(s, k.kind)
+			if err != nil {
+				return errors.New(`names no destination; give a name or a pattern such as ">"`)
+			}
+			patterns = append(patterns, d)
+			return nil
+		}))
+	}
+	before := len(y.problems)
+	y.mapping(part, node, keys)
+	switch {
+	case len(y.problems) > before:
+	case len(patterns) != 1:
+		y.fail(y.at(first(node), part, "is for one of queue, topic, tempQueue or tempTopic; write one entry for each"))
+	case len(y.cfg.Policies)+len(patterns[0].Parts()) > maxPolicies:
+		y.fail(y.at(first(node), part, fmt.Sprintf("more than %d policies", maxPolicies)))
+	default:
+		for _, d := range patterns[0].Parts() {
+			entry.Destination = d
+			entry.Rules.Name, entry.Rules.Source = "policy "+d.String(), entry.Source
+			y.cfg.Policies = append(y.cfg.Policies, entry)
+		}
+	}
+}
+
+// defaultPolicy reads the policy for destinations that no other matches.
+func (y yamlReader) defaultPolicy(part string, node ast.Node) {
+	entry := PolicyEntry{Source: y.source(first(node))}
+	y.mapping(part, node, y.settings(&entry))
+	entry.Rules.Name, entry.Rules.Source = "default policy", entry.Source
+	y.cfg.DefaultPolicy = &entry
+}
+
+// first returns the node where a mapping begins: its own token is the colon of
+// its first pair.
+func first(node ast.Node) ast.Node {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if len(n.Values) > 0 {
+			return n.Values[0].Key
+		}
+	case *ast.MappingValueNode:
+		return n.Key
+	}
+	return node
+}
+
+// strategy reads a deadLetterStrategy. Its kind decides which keys there are.
+func (y yamlReader) strategy(part string, node ast.Node) redelivery.DeadLetterStrategy {
+	s := redelivery.SharedStrategy()
+	if m, ok := node.(*ast.MappingNode); ok {
+		for _, pair := range m.Values {
+			if name, _ := y.scalar(pair.Key); name == "kind" {
+				s = y.kind(part, pair.Value)
+			}
+		}
+	}
+	expiration := 0
+	keys := []yamlKey{
+		{"kind", func(string, ast.Node) {}},
+		y.flag("processExpired", &s.ProcessExpired),
+		y.flag("processNonPersistent", &s.ProcessNonPersistent),
+		y.flag("enableAudit", &s.EnableAudit),
+		y.count("maxAuditDepth", 1, math.MaxInt32, &s.MaxAuditDepth),
+		y.count("maxProducersToAudit", 1, math.MaxInt32, &s.MaxProducersToAudit),
+		y.count("expiration", 0, math.MaxInt64/int64(time.Millisecond), &expiration),
+	}
+	switch s.Kind {
+	case redelivery.Shared:
+		keys = append(keys, y.value("deadLetterQueue", func(text string) error {
+			d, err := message.ParseDestination(text, message.Queue)
+			if problem := badTarget(d, err); problem != "" {
+				return errors.New(problem)
+			}
+			s.DeadLetterQueue = d
+			return nil
+		}))
+	case redelivery.Individual:
+		keys = append(keys,
+			y.text("queuePrefix", &s.QueuePrefix), y.text("queueSuffix", &s.QueueSuffix),
+			y.text("topicPrefix", &s.TopicPrefix), y.text("topicSuffix", &s.TopicSuffix),
+			y.flag("useQueueForQueueMessages", &s.UseQueueForQueueMessages),
+			y.flag("useQueueForTopicMessages", &s.UseQueueForTopicMessages),
+			y.flag("destinationPerDurableSubscriber", &s.DestinationPerDurableSubscriber))
+	}
+	y.mapping(part, node, keys)
+	s.Expiration = time.Duration(expiration) * time.Millisecond
+	return s
+}
+
+// kind returns the strategy of a kind, with its defaults.
+func (y yamlReader) kind(part string, node ast.Node) redelivery.DeadLetterStrategy {
+	text, _ := y.scalar(node)
+	switch text {
+	case "shared":
+	case "individual":
+		return redelivery.IndividualStrategy()
+	case "discarding":
+		return redelivery.DiscardingStrategy()
+	default:
+		y.fail(y.at(node, part+".kind", fmt.Sprintf("%q is none of shared, individual and discarding", text)))
+	}
+	return redelivery.SharedStrategy()
+}
