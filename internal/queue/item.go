@@ -118,6 +118,9 @@ func (it *Item) counter() (n int, hint bool) {
 // Counter is what a client would be told at a delivery now.
 func (it *Item) Counter() int { n, _ := it.counter(); return n }
 
+// Kept reports whether the item is in the queue's memory.
+func (it *Item) Kept() bool { return it.place != nowhere }
+
 // LaneNumber is the lane the item is in.
 func (it *Item) LaneNumber() uint8 { return it.lane }
 
