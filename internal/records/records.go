@@ -1,95 +1,194 @@
 package records
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/store"
 )
 
-// A QueueID names a stored queue or durable subscription in keys.
-type QueueID uint32
-
-// A Lane is an order class in a queue: 9 - priority where the destination is
-// prioritized, else DefaultLane for all.
-type Lane uint8
-
-// DefaultLane is the lane of everything in a queue without priorities.
-const DefaultLane Lane = 5
-
-// A MarkID names a hand-out mark within its queue.
-type MarkID uint64
-
-// QueueInfo describes one stored queue or durable subscription.
-type QueueInfo struct {
-	ID           QueueID
-	Destination  message.Destination
-	ClientID     string
-	Subscription string
-	Selector     string
-	NoLocal      bool
-	DeadLetters  bool
-	Created      int64 // Unix milliseconds
-}
-
-// A Count says how much a queue or a lane holds.
-type Count struct{ Messages, Bytes int64 }
-
-// Stored is an entry as a page returns it.
-type Stored struct {
-	Entry     message.Entry
-	Counts    message.Counts
-	HasCounts bool
-}
-
 // Options are the settings of Records.
 type Options struct {
+	// ChunkBytes is the size above which body and properties of a message are
+	// cut into pieces, from MinChunkBytes to MaxChunkBytes; 0: DefaultChunkBytes.
+	// It is decided when a store is created; an existing one keeps its own.
 	ChunkBytes int
+	// BatchBytes is store.Limits.BatchBytes: a batch above it is answered with
+	// message.ErrOverLimit. 0: no limit.
 	BatchBytes int
+	// stride is by how many sequences the reservation is ahead; 0: strideDefault.
+	stride uint64
+	// keep is references.keep; 0: keptReferences.
+	keep int
 }
 
-// Records is what the broker keeps in one shard.
-type Records struct{}
+// strideDefault is the number of sequences reserved at a time: a restart skips at
+// most as many. A quarter of it is never handed out before the next reservation
+// is in the store's hands.
+const strideDefault = 1 << 20
 
-// Open reads what the shard holds.
+// Records is all that the broker keeps in one shard, of which it must be the only
+// writer. It is safe for concurrent use.
+type Records struct {
+	shard      store.Shard
+	chunk      int
+	batchBytes int
+	stride     uint64
+	found      []QueueInfo
+
+	next     atomic.Uint64         // the next sequence
+	low      atomic.Uint64         // above it Next sees to the reservation itself
+	answered atomic.Uint64         // number of the last batch answered
+	broken   atomic.Pointer[error] // the first error of the store
+
+	// mu makes the order of hand-overs, and so guards what they decide.
+	mu       sync.Mutex
+	handed   uint64 // number of the last batch handed over
+	reserved uint64 // sequences below it are reserved by what was handed over
+	queues   map[QueueID]*queueState
+	refs     references
+	staged   map[uint64]int32 // Message.SizeBytes of staged bodies that are in pieces
+}
+
+// Open reads what is known of the queues in a shard: not their messages. It
+// deletes what was not to outlive the process before, and bodies of transactions
+// that were not committed. It returns when that is on disk, or when ctx ends.
+// A store of a newer format is refused with message.ErrState.
 func Open(ctx context.Context, shard store.Shard, o Options) (*Records, error) {
-	return &Records{}, nil
+	r := &Records{
+		shard: shard, chunk: cmp.Or(o.ChunkBytes, DefaultChunkBytes), batchBytes: o.BatchBytes, stride: cmp.Or(o.stride, strideDefault),
+		queues: map[QueueID]*queueState{}, staged: map[uint64]int32{},
+		refs: references{of: map[refKey]reference{}, keep: cmp.Or(o.keep, keptReferences)},
+	}
+	if r.chunk < MinChunkBytes || r.chunk > MaxChunkBytes {
+		return nil, fmt.Errorf("chunk size %d is not from %d to %d: %w", r.chunk, MinChunkBytes, MaxChunkBytes, message.ErrInvalid)
+	}
+	for _, step := range []func() error{r.loadMeta, r.loadQueues, r.loadCounters, r.loadFloors} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("open records: %w", err)
+		}
+	}
+	if err := r.sweep(ctx); err != nil {
+		return nil, fmt.Errorf("open records: %w", err)
+	}
+	return r, nil
 }
 
-// Queues are the queues found at Open, by ID.
-func (r *Records) Queues() []QueueInfo { return nil }
-
-// Next gives the first of n fresh sequences.
-func (r *Records) Next(n int) uint64 { return 0 }
-
-// Count is what a queue holds.
-func (r *Records) Count(q QueueID) Count { return Count{} }
-
-// LaneCount is what a lane holds.
-func (r *Records) LaneCount(q QueueID, lane Lane) Count { return Count{} }
-
-// Commit hands b over.
-func (r *Records) Commit(b *Batch, done func(error)) {}
-
-// Page reads entries after a position.
-func (r *Records) Page(q QueueID, lane Lane, after uint64, n int) ([]Stored, error) { return nil, nil }
-
-// Floor is a position below which no live entry is.
-func (r *Records) Floor(q QueueID, lane Lane) uint64 { return 0 }
-
-// Message reads the message of an entry.
-func (r *Records) Message(e *message.Entry) (*message.Message, error) { return nil, nil }
-
-// Header reads the message of an entry without a large body.
-func (r *Records) Header(e *message.Entry) (*message.Message, error) { return nil, nil }
-
-// Marks reads the hand-out marks of a queue.
-func (r *Records) Marks(q QueueID) (map[uint64]message.HandOut, []MarkID, error) {
-	return nil, nil, nil
+func (r *Records) loadQueues() error {
+	prefix := []byte{byte(kindQueue)}
+	return r.scan(prefix, successor(prefix), 5, 0, func(k []byte, f *reader) bool {
+		i := QueueInfo{ID: queueAt(k)}
+		ok := decodeQueue(f, &i)
+		r.found = append(r.found, i)
+		r.queueLocked(i.ID).durable = true
+		return ok
+	})
 }
 
-// Producers reads the last sequence of each producer of a queue.
-func (r *Records) Producers(q QueueID) (map[string]int64, error) { return nil, nil }
+func (r *Records) loadCounters() error {
+	prefix := []byte{byte(kindCounter)}
+	return r.scan(prefix, successor(prefix), 5, 0, func(k []byte, f *reader) bool {
+		s := r.queueLocked(queueAt(k))
+		s.durable = true
+		return decodeCounter(f, func(l Lane, c Count) { s.lane(l).durable = c })
+	})
+}
 
-// Story reads the lines of a story.
-func (r *Records) Story(story uint64) ([]message.Attempt, error) { return nil, nil }
+func (r *Records) loadFloors() error {
+	prefix := []byte{byte(kindFloor)}
+	return r.scan(prefix, successor(prefix), 6, 0, func(k []byte, f *reader) bool {
+		floor, ok := decodeFloor(f)
+		r.queueLocked(queueAt(k)).lane(Lane(k[5])).floor = floor
+		return ok
+	})
+}
+
+// sweepOps is the number of operations in a batch of sweep.
+const sweepOps = 1000
+
+// sweep deletes what does not outlive a process, and reserves sequences.
+func (r *Records) sweep(ctx context.Context) error {
+	var b Batch
+	var pending []Batch
+	prefix := []byte{byte(kindStaged)}
+	err := r.scan(prefix, successor(prefix), 9, 0, func(k []byte, f *reader) bool {
+		seq := uint64At(k, 1)
+		size, _, ok := decodeStaged(f)
+		b.physical.Delete(b.seqKey(false, kindStaged, seq))
+		b.deleteBody(false, seq, size, r.chunk)
+		if b.physical.Len() > sweepOps {
+			pending, b = append(pending, b), Batch{}
+		}
+		return ok
+	})
+	if err != nil {
+		return err
+	}
+	transient := []byte{byte(kindTransient)}
+	b.physical.DeleteRange(transient, successor(transient))
+	r.putReservationLocked(&b)
+	pending = append(pending, b)
+	answers := make(chan error, len(pending)) // an answer each, so that the store never waits
+	for i := range pending {
+		r.handed++
+		number := r.handed
+		r.shard.Commit(&pending[i].physical, func(err error) {
+			r.settle(number, err)
+			answers <- err
+		})
+	}
+	for range pending {
+		select {
+		case err := <-answers:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// get reads the fields of a record.
+func (r *Records) get(k []byte) ([]byte, error) {
+	v, err := r.shard.Get(k)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, fmt.Errorf("%s: %w", describe(k), message.ErrNotFound)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", describe(k), err)
+	}
+	return unseal(k, v)
+}
+
+// scan gives the fields of each record in [lo, hi) to f, at most n if that is not
+// 0, with its key, which must have length bytes if that is not 0. Where f returns
+// false the record is damaged. Both are valid only within f.
+func (r *Records) scan(lo, hi []byte, length, n int, f func(k []byte, fields *reader) bool) error {
+	var damage error
+	var fields reader
+	seen := 0
+	err := r.shard.Scan(lo, hi, func(k, v []byte) bool {
+		if length != 0 && len(k) != length {
+			damage = corrupt(k)
+			return false
+		}
+		fields.b, damage = unseal(k, v)
+		fields.bad = false
+		if damage == nil && !f(k, &fields) {
+			damage = corrupt(k)
+		}
+		seen++
+		return damage == nil && seen != n
+	})
+	if err == nil {
+		err = damage
+	}
+	return err
+}

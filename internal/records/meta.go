@@ -1,0 +1,96 @@
+package records
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/store"
+)
+
+// firstSequence is the first of a new store: 0 is no sequence.
+const firstSequence = 1
+
+const metaRoom = 2 * binary.MaxVarintLen64
+
+func appendMeta(v []byte, reserved uint64, chunk int) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(v, reserved), uint64(chunk))
+}
+
+func decodeMeta(r *reader) (reserved uint64, chunk int, ok bool) {
+	reserved, chunk = r.uvarint(), r.count()
+	return reserved, chunk, r.done() && reserved >= firstSequence && chunk >= MinChunkBytes && chunk <= MaxChunkBytes
+}
+
+// loadMeta reads the format, and where the sequences go on.
+func (r *Records) loadMeta() error {
+	k := []byte{byte(kindMeta)}
+	v, err := r.shard.Get(k)
+	if errors.Is(err, store.ErrNotFound) {
+		r.next.Store(firstSequence)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", describe(k), err)
+	}
+	if len(v) > 0 && v[0] > formatVersion {
+		return fmt.Errorf("the store has format %d, written by a newer program; this one reads formats up to %d: %w",
+			v[0], formatVersion, message.ErrState)
+	}
+	fields, err := unseal(k, v)
+	if err != nil {
+		return err
+	}
+	reserved, chunk, ok := decodeMeta(&reader{b: fields})
+	if !ok {
+		return corrupt(k)
+	}
+	r.next.Store(reserved)
+	r.chunk = chunk
+	return nil
+}
+
+// Next gives the first of n fresh sequences. They are the broker's, for entries,
+// bodies and stories alike, rise, and are never given again, also not after a
+// crash: before a number is given, the reservation that covers it is in the
+// store's hands, and far ahead of it as a rule. It hands a batch over by itself
+// where Commit was not called for long.
+func (r *Records) Next(n int) uint64 {
+	end := r.next.Add(uint64(n))
+	if end > r.low.Load() {
+		r.reserve()
+	}
+	return end - uint64(n)
+}
+
+// reserve hands a reservation over, unless someone else did.
+func (r *Records) reserve() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next.Load() <= r.low.Load() {
+		return
+	}
+	b := new(Batch)
+	r.putReservationLocked(b)
+	r.handed++
+	number := r.handed
+	r.shard.Commit(&b.physical, func(err error) { r.settle(number, err) })
+}
+
+// putReservationLocked reserves a stride of sequences from the next one on.
+func (r *Records) putReservationLocked(b *Batch) {
+	r.reserved = r.next.Load() + r.stride
+	k := b.arena.take(append(b.arena.room(keyBytes), byte(kindMeta)))
+	b.put(k, appendMeta(b.value(metaRoom), r.reserved, r.chunk), false)
+	r.low.Store(r.reserved - r.stride/4)
+}
+
+const floorRoom = binary.MaxVarintLen64
+
+func appendFloor(v []byte, floor uint64) []byte { return binary.AppendUvarint(v, floor) }
+
+func decodeFloor(r *reader) (floor uint64, ok bool) {
+	floor = r.uvarint()
+	return floor, r.done()
+}
