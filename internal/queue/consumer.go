@@ -41,3 +41,18 @@ func (c *Consumer) shrink(n int) { c.extension = max(0, c.extension-n) }
 
 // Held is how many messages it has.
 func (c *Consumer) Held() int { return c.held.n }
+
+// Oldest is when a consumer was handed the oldest message that it still has and
+// that its transaction has not acknowledged.
+func (m *Machine) Oldest(consumer string) (at int64, ok bool) {
+	k := m.byID[consumer]
+	if k == nil {
+		return 0, false
+	}
+	for it := k.held.head; it != nil; it = it.next {
+		if it.tx == "" && it.attempt != charged {
+			return it.handedOut, true
+		}
+	}
+	return 0, false
+}
