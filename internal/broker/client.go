@@ -40,9 +40,11 @@ const (
 
 // A Delivery is one message on its way to a consumer, or the news that there is none.
 type Delivery struct {
-	Kind        DeliveryKind
-	Consumer    string
-	Destination message.Destination // where the consumer gets it from; for a topic's subscription the message's own
+	Kind     DeliveryKind
+	Consumer string
+	// Destination is where the consumer gets it from; for a topic's subscription
+	// the message's own, which may be known only after Load.
+	Destination message.Destination
 	Entry       message.Entry
 	// Message is nil where the message is to be read with Load, just before it is written.
 	Message *message.Message
@@ -55,18 +57,29 @@ type Delivery struct {
 	Delay int64
 
 	source *destination
+	stored bool
 }
 
 // Reloadable reports whether Load gets the message if Message is dropped.
-func (d *Delivery) Reloadable() bool { return d.Entry.Body != 0 && d.source != nil }
+func (d *Delivery) Reloadable() bool { return d.stored && d.source != nil }
 
 // Load gets the message of a delivery. It is ErrNotFound where the message has
 // gone meanwhile: then its consumer is gone too, and there is nothing to deliver.
 func (d *Delivery) Load() (*message.Message, error) {
-	if d.Message != nil {
-		return d.Message, nil
+	if d.Message == nil {
+		if d.source == nil {
+			return nil, message.ErrNotFound
+		}
+		m, err := d.source.b.o.Records.Message(&d.Entry)
+		if err != nil {
+			return nil, err
+		}
+		d.Message = m
 	}
-	return d.source.b.o.Records.Message(&d.Entry)
+	if d.Destination.IsZero() {
+		d.Destination = d.Message.Destination
+	}
+	return d.Message, nil
 }
 
 // Undispatchable tells the broker that the delivery cannot be written to this

@@ -12,6 +12,7 @@ import (
 type work struct {
 	command queue.Command
 	do      func()
+	stopped func(error) // called instead, where the destination stops before its turn
 }
 
 // A mailbox holds what waits for a destination's goroutine. Clients wait while

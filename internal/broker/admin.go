@@ -1,0 +1,251 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// eventCounts counts events by kind since the start.
+type eventCounts [DestinationLost + 1]atomic.Int64
+
+func (c *eventCounts) count(e Event) { c[e.Kind].Add(1) }
+
+// Counted is how many events of a kind there were since the start.
+func (b *Broker) Counted(kind EventKind) int64 { return b.counts[kind].Load() }
+
+// A QueueStatus is what people want to know of a queue or subscription at a glance.
+type QueueStatus struct {
+	Name         message.Destination
+	ClientID     string // of a subscription
+	Subscription string
+	Messages     int64 // in it, also those out at consumers
+	Bytes        int64 // of those that outlive the process
+	Durable      bool
+	Stats        queue.Stats
+}
+
+// Queues tells the status of every queue, sorted by name.
+func (b *Broker) Queues() []QueueStatus {
+	var all []QueueStatus
+	for _, name := range b.names(false) {
+		if d := b.known(name); d != nil {
+			all = append(all, d.status())
+		}
+	}
+	return all
+}
+
+// Topics lists the topics that are known, sorted by name.
+func (b *Broker) Topics() []message.Destination { return b.names(true) }
+
+// Subscriptions tells the status of every subscription to a topic.
+func (b *Broker) Subscriptions() []QueueStatus {
+	b.mu.Lock()
+	subs := append([]*subscription(nil), b.subscriptions...)
+	b.mu.Unlock()
+	all := make([]QueueStatus, 0, len(subs))
+	for _, s := range subs {
+		st := s.d.status()
+		st.ClientID, st.Subscription = s.clientID, s.name
+		all = append(all, st)
+	}
+	return all
+}
+
+// Connections is how many clients there are.
+func (b *Broker) Connections() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.connections)
+}
+
+// MemoryBytes is what messages take in memory.
+func (b *Broker) MemoryBytes() int64 { return b.memory.used.Load() }
+
+func (d *destination) status() QueueStatus {
+	st := QueueStatus{Name: d.name, Durable: d.durable, Stats: d.snapshot()}
+	st.Messages = st.Stats.Waiting + st.Stats.Out + st.Stats.Scheduled
+	st.Bytes = d.b.o.Records.Count(d.id).Bytes
+	return st
+}
+
+func (b *Broker) find(name message.Destination) (*destination, error) {
+	if d := b.known(name); d != nil {
+		return d, nil
+	}
+	return nil, fmt.Errorf("%s does not exist: %w", name, message.ErrNotFound)
+}
+
+// Look lists up to n entries of a queue behind a cursor, and the cursor for the next.
+func (b *Broker) Look(ctx context.Context, name message.Destination, at Cursor, n int) ([]Peek, Cursor, error) {
+	d, err := b.find(name)
+	if err != nil {
+		return nil, at, err
+	}
+	return d.look(ctx, at, n)
+}
+
+// Read gets the message of an entry that Look listed.
+func (b *Broker) Read(p *Peek) (*message.Message, error) {
+	if p.Message != nil {
+		return p.Message, nil
+	}
+	return b.o.Records.Message(&p.Entry)
+}
+
+// Story gets the lines of an entry's story, oldest first; of a long one the first
+// and the last.
+func (b *Broker) Story(p *Peek) ([]message.Attempt, error) {
+	if len(p.Lines) > 0 || p.Counts.Story == 0 {
+		return p.Lines, nil
+	}
+	return b.o.Records.Story(p.Counts.Story)
+}
+
+// FindMessage looks a message up by its id in a queue; ErrNotFound if it is not there.
+func (b *Broker) FindMessage(ctx context.Context, name message.Destination, id string) (*Peek, error) {
+	d, err := b.find(name)
+	if err != nil {
+		return nil, err
+	}
+	var at Cursor
+	for !at.End {
+		page, next, err := d.look(ctx, at, b.o.Limits.BrowseEntries)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if page[i].Entry.ID.String() == id {
+				return &page[i], nil
+			}
+		}
+		at = next
+	}
+	return nil, fmt.Errorf("%s has no message %s: %w", name, id, message.ErrNotFound)
+}
+
+// Redrive brings dead letters back to where they failed: those with the given ids,
+// or all that were there at the call. Each moves in one batch. It returns how many
+// were moved; those that a consumer has, or of which nobody knows where they came
+// from, stay.
+func (b *Broker) Redrive(ctx context.Context, name message.Destination, ids []string) (int, error) {
+	d, err := b.find(name)
+	if err != nil {
+		return 0, err
+	}
+	return d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Target: func(it *queue.Item) (queue.Move, bool) {
+		to := d.origin(it)
+		return queue.Move{Target: to, Redrive: true}, !to.IsZero() && to != d.name
+	}})
+}
+
+// Purge removes the messages of a queue that no consumer has: those with the given
+// ids, or all that were there at the call. It returns how many.
+func (b *Broker) Purge(ctx context.Context, name message.Destination, ids []string) (int, error) {
+	d, err := b.find(name)
+	if err != nil {
+		return 0, err
+	}
+	return d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Purge: true})
+}
+
+func setOf(ids []string) map[string]bool {
+	if ids == nil {
+		return nil
+	}
+	set := map[string]bool{}
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
+
+// origin is where a dead letter failed.
+func (d *destination) origin(it *queue.Item) message.Destination {
+	if it.Overlay != nil {
+		return it.Overlay.OriginalDestination
+	}
+	if h, err := d.headerOf(it); err == nil {
+		return h.OriginalDestination
+	}
+	return message.Destination{}
+}
+
+// extractBatch is how many entries are taken out at a time.
+const extractBatch = 1000
+
+// extractAll takes entries out, page by page, but no more than there were at first.
+func (d *destination) extractAll(ctx context.Context, e queue.Extract) (int, error) {
+	total := 0
+	goal := int(d.status().Messages)
+	for idle := 0; idle < 3; {
+		var taken, left int
+		answered := make(chan struct{})
+		e.Max = min(extractBatch, max(goal-total, 0))
+		if e.Max == 0 {
+			break
+		}
+		e.Done = func(t, l int) { taken, left = t, l; close(answered) }
+		if err := d.box.put(ctx, work{command: e}); err != nil {
+			return total, err
+		}
+		select {
+		case <-answered:
+		case <-d.ended:
+			return total, errStopped
+		case <-ctx.Done():
+			return total, context.Cause(ctx)
+		}
+		total += taken
+		if left == 0 {
+			break
+		}
+		if taken == 0 {
+			idle++ // a page may be on its way
+		} else {
+			idle = 0
+		}
+	}
+	return total, nil
+}
+
+// purge empties a destination that is about to go.
+func (d *destination) purge(ctx context.Context) error {
+	_, err := d.extractAll(ctx, queue.Extract{Purge: true})
+	return err
+}
+
+// raiseAfter is how many entries are removed before the floor of a queue is raised.
+const raiseAfter = 10_000
+
+// raiseFloors tells the store below which positions a queue has nothing, so that
+// their space comes back and a start does not walk over them. It takes two steps:
+// numbers that others have taken for this queue before the first are known to it
+// at the second.
+func (d *destination) raiseFloors() {
+	if d.removed < raiseAfter || !d.durable {
+		return
+	}
+	d.removed = 0
+	d.b.numbering.Lock()
+	limit := d.b.o.Records.Next(1)
+	d.b.numbering.Unlock()
+	d.box.force(work{do: func() {
+		batch := new(records.Batch)
+		for lane := range uint8(10) {
+			if floor := min(d.machine.Floor(lane), limit); floor > d.b.o.Records.Floor(d.id, records.Lane(lane)) {
+				batch.PutFloor(d.id, records.Lane(lane), floor)
+			}
+		}
+		if batch.Empty() {
+			return
+		}
+		batch.Relax()
+		d.b.o.Records.Commit(batch, func(error) {})
+	}})
+}

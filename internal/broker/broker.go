@@ -1,0 +1,316 @@
+package broker
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/nixiemq/nixie/internal/clock"
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// A Broker holds destinations and connections. It is safe for concurrent use.
+type Broker struct {
+	o       Options
+	memory  budget
+	inbound gate // of all connections together
+	running sync.WaitGroup
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	stop    atomic.Bool
+	disk    diskWatch
+	counts  eventCounts
+
+	// numbering is held for reading from taking a position until the destination
+	// that gets it was told to expect it, so that its floor does not pass it.
+	numbering sync.RWMutex
+
+	mu            sync.Mutex
+	queues        map[message.Destination]*destination
+	topics        map[message.Destination]bool
+	subscriptions []*subscription
+	routes        map[message.Destination][]*subscription // of topics, until a subscription comes or goes
+	connections   map[string]*Connection
+	clientIDs     map[string]*Connection
+	patterns      map[*consumer]bool // queue consumers that attach to queues yet to come
+	temps         map[message.Destination]string
+
+	// creating is held while a destination is made. It guards what follows, and is
+	// never asked for by what the store calls.
+	creating    sync.Mutex
+	lastID      records.QueueID
+	lastPassing records.QueueID                         // ids of what does not outlive the process
+	ids         map[message.Destination]records.QueueID // of queues that were lost and are to be opened anew
+}
+
+// passingIDs is where the ids of destinations begin that do not outlive the process.
+const passingIDs records.QueueID = 1 << 31
+
+// errStopped is what work is answered with that came too late.
+var errStopped = fmt.Errorf("the broker is stopping: %w", message.ErrUnavailable)
+
+// New opens a broker on what the records hold. Its destinations begin to work at
+// once; Run waits for the end.
+func New(o Options) (*Broker, error) {
+	o.Name = cmp.Or(o.Name, "localhost")
+	o.Limits = o.Limits.withDefaults()
+	if o.Clock == nil {
+		o.Clock = clock.System{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Jitter == nil {
+		o.Jitter = func() float64 { return 0 }
+	}
+	b := &Broker{
+		o:           o,
+		memory:      budget{limit: o.Limits.MessageBytes},
+		inbound:     gate{maxCount: 1 << 20, maxBytes: 4 * o.Limits.UnansweredBytes},
+		queues:      map[message.Destination]*destination{},
+		topics:      map[message.Destination]bool{},
+		routes:      map[message.Destination][]*subscription{},
+		connections: map[string]*Connection{},
+		clientIDs:   map[string]*Connection{},
+		patterns:    map[*consumer]bool{},
+		temps:       map[message.Destination]string{},
+		lastPassing: passingIDs,
+		ids:         map[message.Destination]records.QueueID{},
+	}
+	b.ctx, b.cancel = context.WithCancelCause(context.Background())
+	for _, i := range o.Records.Queues() {
+		b.lastID = max(b.lastID, i.ID)
+	}
+	for _, i := range o.Records.Queues() {
+		if err := b.reopen(i); err != nil {
+			b.cancel(err)
+			b.running.Wait()
+			return nil, err
+		}
+	}
+	b.watchDisk()
+	return b, nil
+}
+
+// reopen starts a destination that the records know.
+func (b *Broker) reopen(i records.QueueInfo) error {
+	if i.Subscription != "" {
+		_, err := b.openSubscription(i)
+		return err
+	}
+	d := b.newDestination(i.Destination, nil, i.ID, true)
+	if err := d.start(b.ctx); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.queues[i.Destination] = d
+	b.mu.Unlock()
+	return nil
+}
+
+// Run waits until ctx ends, then stops what the broker runs.
+func (b *Broker) Run(ctx context.Context) error {
+	<-ctx.Done()
+	b.stop.Store(true)
+	b.cancel(errStopped)
+	b.running.Wait()
+	return nil
+}
+
+// Name is the broker's name.
+func (b *Broker) Name() string { return b.o.Name }
+
+// now is the time in Unix milliseconds.
+func (b *Broker) now() int64 { return b.o.Clock.Now().UnixMilli() }
+
+func (b *Broker) policy(d message.Destination) Policy {
+	if b.o.Policy == nil {
+		return Policy{}
+	}
+	return b.o.Policy(d)
+}
+
+func (b *Broker) tell(e Event) {
+	b.counts.count(e)
+	if b.o.Listen != nil {
+		b.o.Listen(e)
+	}
+}
+
+// queue gets a queue, and makes it if there is none. A temporary one that is not
+// there is ErrNotFound.
+func (b *Broker) queue(name message.Destination) (*destination, error) {
+	if d := b.known(name); d != nil {
+		return d, nil
+	}
+	return b.makeQueue(name, "")
+}
+
+func (b *Broker) known(name message.Destination) *destination {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queues[name]
+}
+
+// makeQueue makes a queue, unless someone else was faster; owner is the
+// connection that a temporary one belongs to.
+func (b *Broker) makeQueue(name message.Destination, owner string) (*destination, error) {
+	b.creating.Lock()
+	defer b.creating.Unlock()
+	if d := b.known(name); d != nil {
+		return d, nil
+	}
+	if b.stop.Load() {
+		return nil, errStopped
+	}
+	if name.Kind == message.TempQueue && owner == "" {
+		return nil, fmt.Errorf("%s does not exist: %w", name, message.ErrNotFound)
+	}
+	if name.IsComposite() || name.Name == "" {
+		return nil, fmt.Errorf("%q names no single queue: %w", name, message.ErrInvalid)
+	}
+	durable := name.Kind == message.Queue
+	d := b.newDestination(name, nil, b.freshID(name, durable), durable)
+	d.owner = owner
+	if durable {
+		d.record(records.QueueInfo{ID: d.id, Destination: name, Created: b.now()})
+	}
+	if err := d.start(b.ctx); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	b.queues[name] = d
+	b.joinPatternsLocked(d)
+	b.mu.Unlock()
+	if !name.IsTemporary() {
+		b.tell(Event{Kind: QueueAdded, Destination: name})
+	}
+	return d, nil
+}
+
+// freshID is the id of a destination that is opened: its own, if the store knew
+// it before; b.creating is held.
+func (b *Broker) freshID(name message.Destination, durable bool) records.QueueID {
+	if id, ok := b.ids[name]; ok && durable {
+		return id
+	}
+	if durable {
+		b.lastID++
+		return b.lastID
+	}
+	b.lastPassing++
+	return b.lastPassing
+}
+
+// record stores that a destination exists. Its own batches follow this one, so
+// nobody needs to wait for the answer; if it fails, so do they.
+func (d *destination) record(i records.QueueInfo) {
+	batch := new(records.Batch)
+	batch.PutQueue(i)
+	d.b.o.Records.Commit(batch, func(error) {})
+}
+
+// receivers are the destinations that store a copy of what is sent to name: the
+// queue, or a topic's durable subscriptions.
+func (b *Broker) receivers(name message.Destination) ([]*destination, error) {
+	if name.IsQueue() {
+		d, err := b.queue(name)
+		if err != nil {
+			return nil, err
+		}
+		return []*destination{d}, nil
+	}
+	var all []*destination
+	for _, s := range b.route(name) {
+		if s.durable {
+			all = append(all, s.d)
+		}
+	}
+	return all, nil
+}
+
+// lose drops a destination whose machine can no longer be trusted, and ends the
+// connections of those who use it. It is opened from the store when asked for next.
+func (b *Broker) lose(d *destination, err error) {
+	if d.sub == nil && d.durable {
+		b.creating.Lock()
+		b.ids[d.name] = d.id
+		b.creating.Unlock()
+	}
+	b.mu.Lock()
+	if b.queues[d.name] == d {
+		delete(b.queues, d.name)
+	}
+	hit := map[*Connection]bool{}
+	for _, c := range b.connections {
+		if c.uses(d) {
+			hit[c] = true
+		}
+	}
+	b.mu.Unlock()
+	if b.stop.Load() {
+		return
+	}
+	d.abandon(err)
+	d.retire()
+	b.tell(Event{Kind: DestinationLost, Destination: d.name, Err: err, Text: err.Error()})
+	for c := range hit {
+		c.info.Kick(err)
+	}
+}
+
+// dropQueue removes a queue and everything in it. Its consumers are gone.
+func (b *Broker) dropQueue(ctx context.Context, d *destination) error {
+	b.mu.Lock()
+	if b.queues[d.name] == d {
+		delete(b.queues, d.name)
+	}
+	delete(b.temps, d.name)
+	b.mu.Unlock()
+	return b.discard(ctx, d)
+}
+
+// discard ends a destination that nobody can find any more, with what it holds.
+func (b *Broker) discard(ctx context.Context, d *destination) error {
+	err := d.purge(ctx)
+	gone := fmt.Errorf("%s was removed: %w", d.label(), message.ErrNotFound)
+	d.abandon(gone)
+	if d.durable && err == nil {
+		answered := make(chan error, 1)
+		batch := new(records.Batch)
+		batch.DropQueue(d.id)
+		b.o.Records.Commit(batch, func(err error) { answered <- err })
+		err = <-answered
+	}
+	d.retire()
+	if errors.Is(err, message.ErrNotFound) || errors.Is(err, message.ErrUnavailable) {
+		return nil
+	}
+	return err
+}
+
+// names lists the queues, or topics, that are known, sorted.
+func (b *Broker) names(topics bool) []message.Destination {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []message.Destination
+	if topics {
+		for n := range b.topics {
+			all = append(all, n)
+		}
+	} else {
+		for n := range b.queues {
+			all = append(all, n)
+		}
+	}
+	slices.SortFunc(all, func(x, y message.Destination) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
+	})
+	return all
+}

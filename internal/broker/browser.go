@@ -1,0 +1,208 @@
+package broker
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/selector"
+)
+
+// A Peek is an entry of a queue as someone sees it who only looks.
+type Peek struct {
+	Entry   message.Entry
+	Counts  message.Counts
+	Counter int    // what a client would be told at a delivery now
+	State   string // waiting, returned, scheduled, out, in-transaction
+	// Message is nil where it is to be read from the store.
+	Message *message.Message
+	Lines   []message.Attempt // the story of an entry that is not in the store
+
+	stored bool
+}
+
+// A Cursor is where looking at a queue goes on. The zero value is its beginning.
+type Cursor struct {
+	Lane  uint8
+	After uint64
+	End   bool // there is nothing more
+}
+
+// look lists up to n entries behind at, in the order of the queue: what is in
+// memory as the machine has it, the rest from the store.
+func (d *destination) look(ctx context.Context, at Cursor, n int) ([]Peek, Cursor, error) {
+	var page []Peek
+	for at.Lane < 10 && len(page) < n {
+		more, bound, err := d.inMemory(ctx, at, n-len(page))
+		if err != nil {
+			return nil, at, err
+		}
+		if len(more) == 0 && bound != math.MaxUint64 {
+			at.After = max(at.After, bound)
+			if more, err = d.inStore(at, n-len(page)); err != nil {
+				return nil, at, err
+			}
+		}
+		if len(more) == 0 {
+			at = Cursor{Lane: at.Lane + 1}
+			continue
+		}
+		page = append(page, more...)
+		at.After = more[len(more)-1].Entry.Position
+	}
+	at.End = at.Lane >= 10
+	return page, at, nil
+}
+
+func (d *destination) inMemory(ctx context.Context, at Cursor, n int) (page []Peek, bound uint64, err error) {
+	err = d.do(ctx, func() {
+		d.apply(queue.Browse{Lane: at.Lane, After: at.After, Max: n, Reply: func(items []*queue.Item, b uint64) {
+			bound = b
+			for _, it := range items {
+				page = append(page, peek(it))
+			}
+		}})
+	})
+	return page, bound, err
+}
+
+func peek(it *queue.Item) Peek {
+	p := Peek{Entry: it.Entry, Counts: it.Counts, Counter: it.Counter(), State: it.State(), stored: it.Stored}
+	if it.Message != nil {
+		p.Message = it.Message.With(it.Overlay)
+	}
+	p.Lines = append(p.Lines, it.Lines...)
+	return p
+}
+
+func (d *destination) inStore(at Cursor, n int) ([]Peek, error) {
+	stored, err := d.b.o.Records.Page(d.id, records.Lane(at.Lane), at.After, n)
+	if err != nil {
+		return nil, err
+	}
+	page := make([]Peek, len(stored))
+	for i, s := range stored {
+		page[i] = peek(queue.StoredItem(s.Entry, s.Counts, s.HasCounts))
+	}
+	return page, nil
+}
+
+// message gets what a peek is about.
+func (d *destination) message(p *Peek) (*message.Message, error) {
+	if p.Message != nil {
+		return p.Message, nil
+	}
+	return d.b.o.Records.Message(&p.Entry)
+}
+
+// A browser shows a client what was in a queue when it came, and changes nothing
+// (OpenWire 10.8). Its goroutine goes on as its window allows.
+type browser struct {
+	k      *consumer
+	d      *destination
+	sel    *selector.Selector
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	credit int
+	wake   chan struct{} // holds a token while credit may have grown
+	ended  bool
+}
+
+func (k *consumer) browse(sel *selector.Selector) error {
+	d, err := k.c.b.queue(k.spec.Destination)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(k.c.ctx)
+	br := &browser{k: k, d: d, sel: sel, cancel: cancel, credit: k.spec.Prefetch, wake: make(chan struct{}, 1)}
+	k.browser = br
+	k.c.b.running.Go(func() { br.run(ctx) })
+	return nil
+}
+
+func (br *browser) close() { br.cancel() }
+
+// widen lets n more messages go out, up to the prefetch.
+func (br *browser) widen(n int) {
+	br.mu.Lock()
+	br.credit = min(br.credit+n, max(br.k.spec.Prefetch, 1))
+	ended := br.ended
+	br.mu.Unlock()
+	if ended {
+		br.k.c.sink.Deliver(Delivery{Kind: EndOfBrowse, Consumer: br.k.spec.ID})
+		return
+	}
+	select {
+	case br.wake <- struct{}{}:
+	default: // the token that is there serves for this one too
+	}
+}
+
+// spend waits for credit.
+func (br *browser) spend(ctx context.Context) bool {
+	for {
+		br.mu.Lock()
+		if br.credit > 0 {
+			br.credit--
+			br.mu.Unlock()
+			return true
+		}
+		br.mu.Unlock()
+		select {
+		case <-br.wake:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (br *browser) run(ctx context.Context) {
+	newest := br.d.b.o.Records.Next(1)
+	var at Cursor
+	for !at.End {
+		page, next, err := br.d.look(ctx, at, br.d.b.o.Limits.BrowseEntries)
+		if err != nil {
+			break // the queue, the client or the broker is gone: what was seen is all there is
+		}
+		at = next
+		for i := range page {
+			if page[i].Entry.Position > newest || !br.show(ctx, &page[i]) {
+				continue
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	br.mu.Lock()
+	br.ended = true
+	br.mu.Unlock()
+	br.k.c.sink.Deliver(Delivery{Kind: EndOfBrowse, Consumer: br.k.spec.ID})
+}
+
+// show sends one entry to the client, if its selector wants it.
+func (br *browser) show(ctx context.Context, p *Peek) bool {
+	d := br.d
+	if e := p.Entry.Expiration; e > 0 && d.b.now() > e {
+		return false
+	}
+	if br.sel != nil {
+		m, err := d.message(p)
+		if err != nil || !br.sel.Matches(&selector.MessageLookup{Message: m, RedeliveryCounter: p.Counter, Properties: func(name string) (selector.Value, bool) {
+			return d.b.o.Properties(m, name)
+		}}) {
+			return false
+		}
+	}
+	if !br.spend(ctx) {
+		return false
+	}
+	// The hint keeps the client from applying its limit to what it only looks at (C20).
+	br.k.c.sink.Deliver(Delivery{Consumer: br.k.spec.ID, Destination: d.name, Entry: p.Entry, Message: p.Message,
+		Counter: p.Counter, Hint: p.Counter > 0, source: d, stored: p.stored})
+	return true
+}

@@ -1,0 +1,300 @@
+package broker
+
+import (
+	"fmt"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// commit ends a turn: it writes the effects that are for the store in one batch,
+// and lets the others out when that batch is on disk.
+func (d *destination) commit() {
+	d.effects = d.machine.EndTurn(d.effects)
+	if len(d.effects) == 0 {
+		return
+	}
+	w := &turnWriter{d: d, batch: d.batch(), group: &group{}, relaxed: true}
+	for i := range d.effects {
+		if e := &d.effects[i]; e.ForStore() {
+			w.store(e)
+		}
+	}
+	for i := range d.effects {
+		if e := &d.effects[i]; !e.ForStore() {
+			w.world(e)
+		}
+	}
+	for i := range d.effects {
+		d.settleMemory(&d.effects[i])
+	}
+	clear(d.effects)
+	d.effects = d.effects[:0]
+	d.mu.Lock()
+	d.stats = d.machine.Stats()
+	d.mu.Unlock()
+	w.send()
+	d.raiseFloors()
+}
+
+func (d *destination) batch() *records.Batch {
+	select {
+	case b := <-d.batches:
+		return b
+	default:
+		return new(records.Batch)
+	}
+}
+
+func (d *destination) giveBatch(b *records.Batch) {
+	b.Reset()
+	select {
+	case d.batches <- b:
+	default: // enough are kept
+	}
+}
+
+// settleMemory decides, at the end of a turn, which messages stay in memory.
+func (d *destination) settleMemory(e *queue.Effect) {
+	it := e.Item
+	if it == nil {
+		return
+	}
+	switch e.Kind {
+	case queue.Append:
+		switch {
+		case !it.Kept():
+			d.drop(it)
+		case it.Message != nil && it.Charged == 0:
+			d.keepOrDrop(it)
+		}
+	case queue.Deliver:
+		if it.Stored {
+			d.drop(it)
+		}
+	case queue.Remove, queue.Transfer, queue.Forget:
+		d.drop(it)
+	}
+}
+
+// keepOrDrop keeps the message of a stored item in memory while there is room.
+func (d *destination) keepOrDrop(it *queue.Item) {
+	if d.b.memory.charge(it.SizeBytes) {
+		it.Charged = it.SizeBytes
+	} else {
+		it.Message = nil
+	}
+}
+
+func (d *destination) drop(it *queue.Item) {
+	it.Message = nil
+	d.b.memory.discharge(it.Charged)
+	it.Charged = 0
+}
+
+// A turnWriter turns the effects of one turn into a batch and a group.
+type turnWriter struct {
+	d       *destination
+	batch   *records.Batch
+	group   *group
+	relaxed bool // nothing in the batch is to outlive the process
+	gains   []gain
+	err     error
+}
+
+// A gain is an item that another destination gets by this batch.
+type gain struct {
+	to   *destination
+	item *queue.Item
+}
+
+func (w *turnWriter) store(e *queue.Effect) {
+	d, it := w.d, e.Item
+	lane := records.Lane(e.Lane)
+	w.relaxed = w.relaxed && it != nil && it.Transient
+	switch e.Kind {
+	case queue.Append:
+		if it.Transient {
+			w.batch.PutTransientMessage(it.Body, it.Message)
+		} else {
+			w.batch.PutMessage(it.Body, it.Message, 1)
+		}
+		w.batch.Append(d.id, lane, &it.Entry)
+	case queue.Remove:
+		if it.Stored {
+			w.batch.Remove(d.id, lane, &it.Entry, countsOf(it), false)
+			d.removed++
+		}
+	case queue.Transfer:
+		d.removed++
+		w.transfer(e)
+	case queue.SaveCounts:
+		it.HasCounts = true
+		w.batch.PutCounts(d.id, lane, it.Position, &it.Counts)
+	case queue.SaveAttempt:
+		w.batch.PutAttempt(it.Story, e.Attempt)
+		if e.Number > 0 {
+			w.batch.DropAttempt(it.Story, int(e.Number))
+		}
+	case queue.PutMark:
+		w.batch.PutMark(d.id, records.MarkID(e.Number), e.How, e.Positions)
+	case queue.DropMark:
+		w.batch.DropMark(d.id, records.MarkID(e.Number))
+	case queue.PutProducer:
+		if d.durable {
+			w.batch.PutProducer(d.id, e.Name, int64(e.Number), d.b.now())
+		}
+	case queue.DropProducer:
+		if d.durable {
+			w.batch.DropProducer(d.id, e.Name)
+		}
+	}
+}
+
+// countsOf is what the store has of an item's counts; nil if it has nothing.
+func countsOf(it *queue.Item) *message.Counts {
+	if it.HasCounts || it.Story != 0 {
+		return &it.Counts
+	}
+	return nil
+}
+
+func (w *turnWriter) world(e *queue.Effect) {
+	d := w.d
+	switch e.Kind {
+	case queue.Deliver:
+		w.group.actions = append(w.group.actions, action{kind: actDeliver, sink: e.Consumer.Handle.(Sink), delivery: d.delivery(e)})
+	case queue.Nothing:
+		w.group.actions = append(w.group.actions, action{kind: actDeliver, sink: e.Consumer.Handle.(Sink),
+			delivery: Delivery{Kind: NothingToPull, Consumer: e.Consumer.ID}})
+	case queue.Answer:
+		w.group.actions = append(w.group.actions, action{kind: actAnswer, done: e.Done, err: e.Err})
+	case queue.PageIn:
+		lane, after, n := e.Lane, e.Number, e.Counter
+		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() {
+			d.box.force(work{do: func() { d.page(lane, after, n) }})
+		}})
+	case queue.Tell:
+		if ev, ok := d.event(e); ok {
+			w.group.actions = append(w.group.actions, action{kind: actEvent, b: d.b, event: &ev})
+		}
+	}
+}
+
+func (d *destination) delivery(e *queue.Effect) Delivery {
+	it := e.Item
+	dl := Delivery{Consumer: e.Consumer.ID, Entry: it.Entry, Message: it.Message, Counter: e.Counter, Hint: e.Hint,
+		Delay: max(it.Delay, 0), source: d, stored: it.Stored}
+	switch {
+	case d.sub == nil:
+		dl.Destination = d.name
+	case it.Overlay != nil:
+		dl.Destination = it.Overlay.Destination
+	case it.Message != nil:
+		dl.Destination = it.Message.Destination
+	} // else Load finds it
+	if it.Message != nil && it.Overlay != nil {
+		dl.Message = it.Message.With(it.Overlay)
+	}
+	return dl
+}
+
+// send hands the batch over. The group leaves when it is answered.
+func (w *turnWriter) send() {
+	d := w.d
+	d.out.push(w.group)
+	if w.err != nil {
+		w.undo(w.err)
+		d.giveBatch(w.batch)
+		d.out.done(w.group, w.err)
+		d.fail(w.err)
+		return
+	}
+	if w.batch.Empty() {
+		d.giveBatch(w.batch)
+		d.out.done(w.group, nil)
+		return
+	}
+	if w.relaxed {
+		w.batch.Relax()
+	}
+	d.b.o.Records.Commit(w.batch, func(err error) {
+		if err != nil {
+			err = fmt.Errorf("commit %s: %w", d.label(), err)
+			w.undo(err)
+		}
+		for _, g := range w.gains {
+			if err == nil {
+				g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}}})
+			}
+		}
+		d.giveBatch(w.batch)
+		d.out.done(w.group, err)
+		if err != nil {
+			d.b.running.Go(func() { d.fail(err) })
+		}
+	})
+}
+
+// undo takes back what other destinations were told to expect.
+func (w *turnWriter) undo(error) {
+	for _, g := range w.gains {
+		g.to.box.force(work{command: queue.Cancel{Positions: []uint64{g.item.Position}}})
+	}
+}
+
+// actionKind is what an action does.
+type actionKind uint8
+
+const (
+	actDeliver actionKind = iota
+	actAnswer
+	actDo
+	actEvent
+)
+
+// An action is one thing that a turn tells the world.
+type action struct {
+	kind     actionKind
+	sink     Sink
+	delivery Delivery
+	done     func(error)
+	err      error
+	do       func()
+	b        *Broker
+	event    *Event
+}
+
+// perform does it. Where the commit failed with err, nothing is delivered, and
+// who waits for an answer gets the error.
+func (a *action) perform(err error) {
+	switch {
+	case a.kind == actAnswer && err != nil:
+		a.done(err)
+	case a.kind == actAnswer:
+		a.done(a.err)
+	case err != nil:
+	case a.kind == actDeliver:
+		a.sink.Deliver(a.delivery)
+	case a.kind == actDo:
+		a.do()
+	case a.kind == actEvent:
+		a.b.tell(*a.event)
+	}
+}
+
+// event translates what a machine tells.
+func (d *destination) event(e *queue.Effect) (Event, bool) {
+	kinds := map[queue.EventKind]EventKind{
+		queue.DeadLettered: DeadLettered, queue.ItemExpired: Expired, queue.ItemDiscarded: Discarded,
+		queue.Suppressed: Suppressed, queue.Kept: Kept, queue.StrayAck: StrayAck, queue.Inconsistent: Inconsistent,
+		queue.FailureCounted: Failed,
+	}
+	kind, ok := kinds[e.Event]
+	ev := Event{Kind: kind, Destination: d.name, Text: e.Text}
+	if e.Item != nil {
+		ev.Message = e.Item.ID
+	}
+	return ev, ok
+}

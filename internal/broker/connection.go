@@ -1,0 +1,282 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+)
+
+// A Connection is one client. Its methods are called by the goroutine that reads
+// the client, in the order of the client's commands, except Close, which may come
+// from anywhere.
+type Connection struct {
+	b      *Broker
+	info   ClientInfo
+	sink   Sink
+	gate   gate
+	ctx    context.Context // ends with the connection
+	cancel context.CancelCauseFunc
+	closed chan struct{} // closed when Close has done everything
+
+	txs       map[string]*transaction
+	producers map[string]map[*destination]bool // the queues a producer has sent to
+
+	mu        sync.Mutex
+	consumers map[string]*consumer
+	closing   bool
+	busy      sync.WaitGroup // Close waits for a call that is under way
+}
+
+// takeOverLimit is how long a client that comes back waits for its old
+// connection to be gone.
+const takeOverLimit = 30 * time.Second
+
+// Connect registers a client. A client id that is in use is ErrExists, except for
+// a client that comes back: then the old connection is ended first.
+func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Connection, error) {
+	for {
+		b.mu.Lock()
+		old := b.connections[info.ID]
+		if old == nil && info.ClientID != "" {
+			if other := b.clientIDs[info.ClientID]; other != nil {
+				b.mu.Unlock()
+				return nil, fmt.Errorf("client id %q is already in use by a client at %s: %w", info.ClientID, other.info.Address, message.ErrExists)
+			}
+		}
+		if old == nil {
+			break
+		}
+		b.mu.Unlock()
+		if err := b.takeOver(ctx, old); err != nil {
+			return nil, err
+		}
+	}
+	defer b.mu.Unlock()
+	if b.stop.Load() {
+		return nil, errStopped
+	}
+	c := &Connection{
+		b: b, info: info, sink: sink,
+		gate:      gate{maxCount: b.o.Limits.UnansweredSends, maxBytes: b.o.Limits.UnansweredBytes},
+		closed:    make(chan struct{}),
+		txs:       map[string]*transaction{},
+		producers: map[string]map[*destination]bool{},
+		consumers: map[string]*consumer{},
+	}
+	c.ctx, c.cancel = context.WithCancelCause(b.ctx)
+	b.connections[info.ID] = c
+	if info.ClientID != "" {
+		b.clientIDs[info.ClientID] = c
+	}
+	b.running.Go(func() { b.tell(Event{Kind: ClientJoined, Connection: info.ID, ClientID: info.ClientID}) })
+	return c, nil
+}
+
+// takeOver ends the connection that a client left behind.
+func (b *Broker) takeOver(ctx context.Context, old *Connection) error {
+	ctx, cancel := context.WithTimeout(ctx, takeOverLimit)
+	defer cancel()
+	old.info.Kick(fmt.Errorf("connection %s was taken over by a new one: %w", old.info.ID, message.ErrState))
+	select {
+	case <-old.closed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("connection %s is still open: %w", old.info.ID, message.ErrExists)
+	}
+}
+
+// uses reports whether a consumer of the connection is attached to d.
+func (c *Connection) uses(d *destination) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.consumers {
+		if k.at(d) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Connection) consumer(id string) *consumer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.consumers[id]
+}
+
+// enter notes that a call is under way; Close waits for it. It fails once the
+// connection closes.
+func (c *Connection) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return fmt.Errorf("connection %s is closed: %w", c.info.ID, message.ErrState)
+	}
+	c.busy.Add(1)
+	return nil
+}
+
+// Close ends the connection: open transactions are rolled back, consumers
+// detached, temporary destinations deleted. cause is Closed or ConnectionLost;
+// last is what RemoveInfo said of the whole connection, or queue.UnknownLast. It
+// returns when everything is done; a second call only waits for that.
+func (c *Connection) Close(cause message.Cause, text string, last int64) {
+	c.mu.Lock()
+	if c.closing {
+		c.mu.Unlock()
+		<-c.closed
+		return
+	}
+	c.closing = true
+	consumers := make([]*consumer, 0, len(c.consumers))
+	for _, k := range c.consumers {
+		consumers = append(consumers, k)
+	}
+	c.mu.Unlock()
+	c.cancel(fmt.Errorf("connection %s is closing: %w", c.info.ID, message.ErrState))
+	c.busy.Wait()
+	defer close(c.closed)
+	if !c.b.stop.Load() { // else what clients have is left as the store has it (R-CNT-07)
+		c.rollBackAll(cause, text)
+		c.detachAll(consumers, last, cause, text)
+		if cause == message.Closed {
+			for p := range c.producers {
+				c.forget(p)
+			}
+		}
+		c.dropTemps()
+	}
+	c.b.mu.Lock()
+	if c.b.connections[c.info.ID] == c {
+		delete(c.b.connections, c.info.ID)
+	}
+	if c.b.clientIDs[c.info.ClientID] == c {
+		delete(c.b.clientIDs, c.info.ClientID)
+	}
+	c.b.mu.Unlock()
+	c.b.tell(Event{Kind: ClientLeft, Connection: c.info.ID, ClientID: c.info.ClientID, Text: text})
+}
+
+// rollBackAll rolls back every open transaction and waits until that is done.
+func (c *Connection) rollBackAll(cause message.Cause, text string) {
+	var all sync.WaitGroup
+	settle := message.Rollback
+	if cause != message.Closed {
+		settle = cause
+	}
+	for _, t := range c.txs {
+		all.Add(1)
+		t.rollBack(settle, text, func(error) { all.Done() })
+	}
+	clear(c.txs)
+	all.Wait()
+}
+
+// CloseProducer forgets what is kept to tell the duplicates of a producer that
+// has closed and sends nothing again.
+func (c *Connection) CloseProducer(_ context.Context, producer string) { c.forget(producer) }
+
+func (c *Connection) forget(producer string) {
+	for d := range c.producers[producer] {
+		d.box.force(work{command: queue.ForgetProducer{Producer: producer}})
+	}
+	delete(c.producers, producer)
+}
+
+// AddDestination makes a destination. A temporary one belongs to the connection.
+func (c *Connection) AddDestination(_ context.Context, d message.Destination) error {
+	if d.IsComposite() || d.IsPattern() {
+		return fmt.Errorf("%s names more than one destination: %w", d, message.ErrInvalid)
+	}
+	b := c.b
+	if d.IsQueue() {
+		if _, err := b.makeQueue(d, c.info.ID); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	_, known := b.temps[d]
+	if d.IsTopic() {
+		b.topics[d] = true
+	}
+	if d.IsTemporary() {
+		b.temps[d] = c.info.ID
+	}
+	b.mu.Unlock()
+	if d.IsTemporary() && !known {
+		b.tell(Event{Kind: TempAdded, Destination: d, Connection: c.info.ID})
+	}
+	return nil
+}
+
+// RemoveDestination removes a destination: ErrState if it is permanent and has
+// consumers; nothing happens if there is none.
+func (c *Connection) RemoveDestination(ctx context.Context, d message.Destination) error {
+	return c.b.removeDestination(ctx, d)
+}
+
+func (b *Broker) removeDestination(ctx context.Context, name message.Destination) error {
+	b.mu.Lock()
+	d, owner := b.queues[name], b.temps[name]
+	inUse := 0
+	for _, s := range b.subscriptions {
+		if s.topic == name {
+			inUse++
+		}
+	}
+	known := b.topics[name]
+	b.mu.Unlock()
+	switch {
+	case name.IsQueue() && d == nil, name.IsTopic() && !known && owner == "":
+		return nil
+	case d != nil && !name.IsTemporary() && d.snapshot().Consumers > 0, name.Kind == message.Topic && inUse > 0:
+		return fmt.Errorf("%s still has consumers: %w", name, message.ErrState)
+	}
+	var err error
+	if d != nil {
+		err = b.dropQueue(ctx, d)
+	} else {
+		b.mu.Lock()
+		delete(b.topics, name)
+		delete(b.temps, name)
+		b.mu.Unlock()
+	}
+	kind := QueueRemoved
+	if name.IsTemporary() {
+		kind = TempRemoved
+	}
+	b.tell(Event{Kind: kind, Destination: name, Connection: owner})
+	return err
+}
+
+// A TempDestination is a temporary destination and the connection it belongs to.
+type TempDestination struct {
+	Destination message.Destination
+	Connection  string
+}
+
+// TempDestinations lists the temporary destinations there are, sorted.
+func (b *Broker) TempDestinations() []TempDestination {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := make([]TempDestination, 0, len(b.temps))
+	for d, c := range b.temps {
+		all = append(all, TempDestination{d, c})
+	}
+	slices.SortFunc(all, func(x, y TempDestination) int { return strings.Compare(x.Destination.String(), y.Destination.String()) })
+	return all
+}
+
+// dropTemps deletes the connection's temporary destinations.
+func (c *Connection) dropTemps() {
+	for _, t := range c.b.TempDestinations() {
+		if t.Connection == c.info.ID {
+			_ = c.b.removeDestination(c.b.ctx, t.Destination) // the only error is that the broker stops
+		}
+	}
+}

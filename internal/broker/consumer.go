@@ -1,0 +1,439 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/selector"
+)
+
+// A consumer is what a client has subscribed: to one queue, to several, to a
+// topic's subscription, or as a browser. mu guards places, to which queues that
+// come to be later are added.
+type consumer struct {
+	c       *Connection
+	spec    ConsumerSpec
+	sub     *subscription
+	browser *browser
+
+	mu     sync.Mutex
+	places []*destination
+}
+
+func (k *consumer) at(d *destination) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.places {
+		if p == d {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *consumer) all() []*destination {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]*destination(nil), k.places...)
+}
+
+// place is where the consumer has messages of a destination from.
+func (k *consumer) place(d message.Destination) *destination {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.places) == 1 {
+		return k.places[0]
+	}
+	for _, p := range k.places {
+		if p.name == d {
+			return p
+		}
+	}
+	return nil
+}
+
+// Subscribe adds a consumer. Deliveries may reach the sink before it returns. A
+// consumer that is there already stays as it is (OpenWire 13).
+//
+// Errors: ErrInvalid for a bad selector, or a durable subscription without client
+// id; ErrState for a durable subscription in use; ErrNotFound for a temporary
+// queue that is gone.
+func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.busy.Done()
+	if c.consumer(spec.ID) != nil {
+		return nil
+	}
+	if spec.Destination.IsZero() {
+		return fmt.Errorf("consumer %s names no destination: %w", spec.ID, message.ErrInvalid)
+	}
+	sel, err := parseSelector(spec.Selector)
+	if err != nil {
+		return err
+	}
+	k := &consumer{c: c, spec: spec}
+	topics, err := onlyTopics(spec.Destination)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.consumers[spec.ID] = k
+	c.mu.Unlock()
+	switch {
+	case topics:
+		err = k.attachTopic(ctx, sel)
+	case spec.Browser:
+		err = k.browse(sel)
+	default:
+		err = k.attachQueues(ctx, sel)
+	}
+	if err != nil {
+		c.mu.Lock()
+		delete(c.consumers, spec.ID)
+		c.mu.Unlock()
+	}
+	return err
+}
+
+// onlyTopics reports whether all parts are topics; a mixture is ErrInvalid.
+func onlyTopics(d message.Destination) (bool, error) {
+	topics, queues := 0, 0
+	for _, p := range d.Parts() {
+		if p.IsTopic() {
+			topics++
+		} else {
+			queues++
+		}
+	}
+	if topics > 0 && queues > 0 {
+		return false, fmt.Errorf("consumer of %q: queues and topics cannot be mixed: %w", d.Name, message.ErrInvalid)
+	}
+	return topics > 0, nil
+}
+
+func (k *consumer) attachTopic(ctx context.Context, sel *selector.Selector) error {
+	s, err := k.c.b.subscribe(ctx, k, sel)
+	if err != nil {
+		return err
+	}
+	k.sub = s
+	if err := k.attach(ctx, s.d, nil); err != nil { // its selector is applied before its queue
+		k.c.b.leave(s)
+		return err
+	}
+	return nil
+}
+
+// attachQueues attaches to every queue of the destination, and for a pattern to
+// those that come to be later.
+func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) error {
+	b := k.c.b
+	for _, part := range k.spec.Destination.Parts() {
+		if !part.IsPattern() {
+			d, err := b.queue(part)
+			if err == nil {
+				err = k.attach(ctx, d, sel)
+			}
+			if err != nil {
+				k.detach(queue.Detach{Last: -1, Cause: message.Closed}, nil)
+				return err
+			}
+			continue
+		}
+		b.mu.Lock()
+		b.patterns[k] = true
+		var there []*destination
+		for name, d := range b.queues {
+			if part.Matches(name) {
+				there = append(there, d)
+			}
+		}
+		b.mu.Unlock()
+		for _, d := range there {
+			if err := k.attach(ctx, d, sel); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// joinPatternsLocked attaches the consumers whose pattern covers a new queue.
+func (b *Broker) joinPatternsLocked(d *destination) {
+	for k := range b.patterns {
+		for _, part := range k.spec.Destination.Parts() {
+			if part.IsPattern() && part.Matches(d.name) {
+				sel, _ := parseSelector(k.spec.Selector) // it was parsed before
+				b.running.Go(func() { _ = k.attach(k.c.ctx, d, sel) })
+				break
+			}
+		}
+	}
+}
+
+// attach adds the consumer to one destination and waits until it is there.
+func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Selector) error {
+	k.mu.Lock()
+	k.places = append(k.places, d)
+	k.mu.Unlock()
+	info := k.c.info
+	answered := make(chan error, 1)
+	err := d.box.put(ctx, work{command: queue.Attach{
+		Consumer: &queue.Consumer{
+			ID: k.spec.ID, Connection: info.ID, Session: k.spec.Session, ClientID: info.ClientID, Address: info.Address,
+			Protocol: info.Protocol, Prefetch: k.spec.Prefetch, Priority: k.spec.Priority, Exclusive: k.spec.Exclusive,
+			Selector: sel, QuietFirst: info.QuietFirst, Handle: k.c.sink,
+		},
+		Done: func(err error) { answered <- err },
+	}})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-answered:
+		return err
+	case <-d.ended:
+		return errStopped
+	}
+}
+
+// An Ack is what a client says of messages it has: see queue.Ack.
+type Ack struct {
+	Consumer    string
+	Destination message.Destination
+	Type        queue.AckType
+	First, Last queue.Ref
+	Count       int
+	Tx          string
+	Text        string
+}
+
+// Ack acknowledges messages. One of a consumer that is not there is told as an
+// event and otherwise ignored (R-BRK-12).
+func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
+	if done == nil {
+		done = func(error) {}
+	}
+	if err := c.enter(); err != nil {
+		done(err)
+		return
+	}
+	defer c.busy.Done()
+	k := c.consumer(a.Consumer)
+	if k != nil && k.browser != nil {
+		k.browser.widen(a.Count)
+		done(nil)
+		return
+	}
+	var d *destination
+	if k != nil {
+		d = k.place(a.Destination)
+	}
+	if d == nil {
+		c.b.tell(Event{Kind: StrayAck, Destination: a.Destination, Consumer: a.Consumer, Connection: c.info.ID, Message: a.Last.ID,
+			Text: "its consumer is not there"})
+		done(nil)
+		return
+	}
+	transactional := a.Type == queue.Standard || a.Type == queue.Individual
+	if a.Tx != "" && transactional {
+		t, err := c.transaction(a.Tx)
+		if err != nil {
+			done(err)
+			return
+		}
+		t.queues[d] = true
+	}
+	if a.Tx != "" && !transactional && a.Type != queue.Poison {
+		a.Tx = "" // a DELIVERED ack is never transactional (OpenWire 10.4)
+	}
+	err := d.box.put(ctx, work{command: queue.Ack{Consumer: a.Consumer, Type: a.Type, First: a.First, Last: a.Last,
+		Count: a.Count, Tx: a.Tx, Text: a.Text, Done: done}})
+	if err != nil {
+		done(err)
+	}
+}
+
+// Pull asks for one message of a consumer with prefetch 0: for ever if timeout is
+// 0, without waiting if it is negative. The answer comes through the sink.
+func (c *Connection) Pull(ctx context.Context, id string, timeout time.Duration) error {
+	k := c.consumer(id)
+	if k == nil {
+		return fmt.Errorf("pull of consumer %s: %w", id, message.ErrNotFound)
+	}
+	if k.browser != nil {
+		k.browser.widen(1)
+		return nil
+	}
+	until := int64(0)
+	switch {
+	case timeout < 0:
+		until = -1
+	case timeout > 0:
+		until = c.b.now() + timeout.Milliseconds()
+	}
+	for _, d := range k.all() {
+		if err := d.box.put(ctx, work{command: queue.Pull{Consumer: id, Until: until}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SetPrefetch changes a consumer's window.
+func (c *Connection) SetPrefetch(ctx context.Context, id string, n int, done func(error)) {
+	if done == nil {
+		done = func(error) {}
+	}
+	k := c.consumer(id)
+	if k == nil {
+		done(fmt.Errorf("consumer %s: %w", id, message.ErrNotFound))
+		return
+	}
+	if k.browser != nil {
+		done(nil)
+		return
+	}
+	places := k.all()
+	answer := countdown(len(places), done)
+	for _, d := range places {
+		if err := d.box.put(ctx, work{command: queue.SetPrefetch{Consumer: id, Prefetch: n, Done: answer}}); err != nil {
+			answer(err)
+		}
+	}
+}
+
+// CloseConsumer removes a consumer; last is what RemoveInfo said.
+func (c *Connection) CloseConsumer(_ context.Context, id string, last int64, done func(error)) {
+	if done == nil {
+		done = func(error) {}
+	}
+	k := c.consumer(id)
+	if k == nil {
+		done(fmt.Errorf("consumer %s: %w", id, message.ErrNotFound))
+		return
+	}
+	c.remove([]*consumer{k}, last, message.Closed, "consumer closed", done)
+}
+
+// CloseSession removes the consumers of a session.
+func (c *Connection) CloseSession(_ context.Context, session string, last int64, done func(error)) {
+	if done == nil {
+		done = func(error) {}
+	}
+	var of []*consumer
+	c.mu.Lock()
+	for _, k := range c.consumers {
+		if k.spec.Session == session {
+			of = append(of, k)
+		}
+	}
+	c.mu.Unlock()
+	c.remove(of, last, message.Closed, "session closed", done)
+}
+
+// remove detaches consumers. done is called when what they had is back.
+func (c *Connection) remove(consumers []*consumer, last int64, cause message.Cause, text string, done func(error)) {
+	c.mu.Lock()
+	for _, k := range consumers {
+		delete(c.consumers, k.spec.ID)
+	}
+	c.mu.Unlock()
+	answer := countdown(len(consumers), done)
+	for _, k := range consumers {
+		k.detach(queue.Detach{Last: last, Cause: cause, Text: text, Charge: true}, answer)
+	}
+}
+
+// detachAll detaches every consumer and waits. Where nobody knows what the
+// application had, the next message of each session is the one it was at: only
+// that one is charged (DESIGN section 3).
+func (c *Connection) detachAll(consumers []*consumer, last int64, cause message.Cause, text string) {
+	charged := c.chargeable(consumers, last)
+	var all sync.WaitGroup
+	all.Add(len(consumers))
+	for _, k := range consumers {
+		k.detach(queue.Detach{Last: last, Cause: cause, Text: text, Charge: charged[k]}, func(error) { all.Done() })
+	}
+	all.Wait()
+	c.mu.Lock()
+	clear(c.consumers)
+	c.mu.Unlock()
+}
+
+// chargeable chooses, for each session, the consumer that was handed its oldest
+// unsettled message first.
+func (c *Connection) chargeable(consumers []*consumer, last int64) map[*consumer]bool {
+	bySession := map[string][]*consumer{}
+	for _, k := range consumers {
+		if k.browser == nil {
+			bySession[k.spec.Session] = append(bySession[k.spec.Session], k)
+		}
+	}
+	charged := map[*consumer]bool{}
+	for _, of := range bySession {
+		var first *consumer
+		var when int64
+		for _, k := range of {
+			if len(of) == 1 || last != queue.UnknownLast {
+				charged[k] = true
+				continue
+			}
+			if at, ok := k.oldest(); ok && (first == nil || at < when) {
+				first, when = k, at
+			}
+		}
+		if first != nil {
+			charged[first] = true
+		}
+	}
+	return charged
+}
+
+// oldest is when the consumer was handed the oldest message it still has.
+func (k *consumer) oldest() (at int64, ok bool) {
+	for _, d := range k.all() {
+		err := d.do(d.b.ctx, func() {
+			if t, has := d.machine.Oldest(k.spec.ID); has && (!ok || t < at) {
+				at, ok = t, true
+			}
+		})
+		if err != nil {
+			continue // it is gone, and so is what the consumer had of it
+		}
+	}
+	return at, ok
+}
+
+// detach takes the consumer from everywhere. done is called when it has gone; it may be nil.
+func (k *consumer) detach(cmd queue.Detach, done func(error)) {
+	b := k.c.b
+	b.mu.Lock()
+	delete(b.patterns, k)
+	b.mu.Unlock()
+	if k.browser != nil {
+		k.browser.close()
+	}
+	finished := func(err error) {
+		if k.sub != nil {
+			b.leave(k.sub)
+		}
+		if done != nil {
+			done(err)
+		}
+	}
+	places := k.all()
+	answer := countdown(len(places), finished)
+	for _, d := range places {
+		cmd.Consumer, cmd.Done = k.spec.ID, answer
+		if !d.box.force(work{command: cmd}) {
+			answer(nil)
+		}
+	}
+}

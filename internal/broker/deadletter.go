@@ -1,0 +1,152 @@
+package broker
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// Properties that the broker sets on dead letters (spec 5.4; DeliveryAttempts is
+// ours, R-EDGE-18).
+const (
+	FailureCause         = queue.FailureCause
+	OriginalExpiration   = "originalExpiration"
+	OriginalDeliveryMode = "originalDeliveryMode"
+	DeliveryAttempts     = "deliveryAttempts"
+)
+
+// transfer writes that an item leaves for another destination: out of here and in
+// there, with its story, in one batch (R-EDGE-01, R-EDGE-11).
+func (w *turnWriter) transfer(e *queue.Effect) {
+	d, it := w.d, e.Item
+	w.relaxed = false
+	header, err := d.headerOf(it)
+	if err != nil {
+		w.err = err
+		return
+	}
+	targets, err := d.b.receivers(e.Move.Target)
+	if err != nil {
+		w.err = err
+		return
+	}
+	overlay := d.overlay(it, header, e.Move)
+	moved := it.Stored && !it.Transient
+	if len(targets) == 0 { // a topic that nobody subscribes to durably: it goes the way of all its messages
+		if it.Stored {
+			w.batch.Remove(d.id, records.Lane(e.Lane), &it.Entry, countsOf(it), false)
+		}
+		return
+	}
+	d.b.numbering.RLock()
+	defer d.b.numbering.RUnlock()
+	entry := it.Entry
+	entry.Position = d.b.o.Records.Next(1)
+	entry.Persistent, entry.Expiration, entry.Out, entry.Transient = overlay.Persistent, overlay.Expiration, message.NotHandedOut, false
+	entry.Overlay = overlay
+	entry.Shared = it.Shared && moved || len(targets) > 1
+	if moved {
+		w.batch.Remove(d.id, records.Lane(e.Lane), &it.Entry, countsOf(it), true)
+	}
+	if !moved || len(targets) > 1 && !it.Shared {
+		if err := w.copyBody(it, &entry, len(targets)); err != nil {
+			w.err = err
+			return
+		}
+	} else if len(targets) > 1 {
+		w.batch.AddReferences(entry.Body, len(targets)-1)
+	}
+	for _, t := range targets {
+		counts := message.Counts{HandOuts: it.HandOuts, Attempts: it.Attempts, Story: it.Story}
+		gained := queue.StoredItem(entry, counts, it.Story != 0)
+		lane := records.Lane(t.options.LaneOf(entry.Priority))
+		w.batch.Append(t.id, lane, &gained.Entry)
+		if it.Story != 0 {
+			w.batch.PutCounts(t.id, lane, entry.Position, &gained.Counts)
+		}
+		t.box.force(work{command: queue.Expect{Positions: []uint64{entry.Position}}})
+		w.gains = append(w.gains, gain{to: t, item: gained})
+	}
+	if !moved {
+		for i := range it.Lines {
+			w.batch.PutAttempt(it.Story, &it.Lines[i])
+		}
+	}
+}
+
+// copyBody writes the message of an item that cannot be moved where it lies,
+// under the position of the entry.
+func (w *turnWriter) copyBody(it *queue.Item, entry *message.Entry, refs int) error {
+	m := it.Message
+	if m == nil {
+		var err error
+		plain := it.Entry
+		plain.Overlay = nil
+		if m, err = w.d.b.o.Records.Message(&plain); err != nil {
+			return err
+		}
+	}
+	if it.Stored {
+		w.batch.Remove(w.d.id, records.Lane(it.LaneNumber()), &it.Entry, countsOf(it), false)
+	}
+	entry.Body = entry.Position
+	w.batch.PutMessage(entry.Body, m, refs)
+	return nil
+}
+
+// headerOf gets an item's message as it is here, perhaps without its body.
+func (d *destination) headerOf(it *queue.Item) (*message.Message, error) {
+	if it.Message != nil {
+		return it.Message.With(it.Overlay), nil
+	}
+	return d.b.o.Records.Header(&it.Entry)
+}
+
+// overlay says what changes about a message that moves (spec 5.4, R-JMX-02).
+func (d *destination) overlay(it *queue.Item, header *message.Message, move *queue.Move) *message.Overlay {
+	o := &message.Overlay{
+		Destination:   move.Target,
+		Persistent:    true,
+		Expiration:    move.Expiration,
+		TransactionID: header.TransactionID,
+		Added:         map[string]any{},
+	}
+	maps.Copy(o.Added, header.Added)
+	if move.Redrive {
+		for name := range o.Added {
+			if strings.HasPrefix(name, "dlq") {
+				delete(o.Added, name)
+			}
+		}
+		return o
+	}
+	o.OriginalDestination = d.name
+	if d.sub != nil {
+		o.OriginalDestination = header.Destination
+	}
+	if move.Text != "" {
+		o.Added[FailureCause] = move.Text
+	}
+	if move.Expiration == 0 && !d.b.hasProperty(header, OriginalExpiration) {
+		o.Added[OriginalExpiration] = it.Expiration
+	}
+	if !it.Persistent && !d.b.hasProperty(header, OriginalDeliveryMode) {
+		o.Added[OriginalDeliveryMode] = "NON_PERSISTENT"
+	}
+	o.Added[DeliveryAttempts] = int64(it.Attempts)
+	return o
+}
+
+func (b *Broker) hasProperty(m *message.Message, name string) bool {
+	if _, ok := m.Added[name]; ok {
+		return true
+	}
+	if b.o.Properties == nil || m.Properties == nil {
+		return false
+	}
+	_, ok := b.o.Properties(m, name)
+	return ok
+}

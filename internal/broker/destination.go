@@ -1,0 +1,284 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// A destination runs one queue.Machine: a queue, or one subscription to a topic.
+// Only its goroutine touches machine, effects and spare; others send to box.
+type destination struct {
+	b       *Broker
+	name    message.Destination // the queue, or the topic that sub subscribes to
+	sub     *subscription       // nil for a queue
+	id      records.QueueID
+	durable bool   // it outlives the process
+	owner   string // the connection of a temporary queue
+	options queue.Options
+	machine *queue.Machine
+	box     *mailbox
+	out     release
+	ended   chan struct{} // closed when the goroutine has ended
+	batches chan *records.Batch
+	retire  context.CancelFunc // ends the goroutine
+	removed int64              // entries removed since the floor was last raised
+
+	effects []queue.Effect
+
+	mu    sync.Mutex
+	stats queue.Stats // as of the last turn
+}
+
+// maxTurnBytes is how much a turn may hand to the store before it is ended early.
+const maxTurnBytes = 2 << 20
+
+func (b *Broker) newDestination(name message.Destination, sub *subscription, id records.QueueID, durable bool) *destination {
+	policy := b.policy(name)
+	d := &destination{
+		b: b, name: name, sub: sub, id: id, durable: durable,
+		box:     newMailbox(b.o.Limits.MailboxCommands),
+		ended:   make(chan struct{}),
+		batches: make(chan *records.Batch, 4),
+	}
+	d.options = queue.Options{
+		Destination: name,
+		Rules:       policy.Rules,
+		Prioritized: policy.Prioritized,
+		Marks:       durable && !b.o.MarksOff,
+		Redelivers:  sub == nil || sub.durable,
+		Window:      b.o.Limits.WindowEntries,
+		Jitter:      b.o.Jitter,
+		Read:        b.o.Records.Header,
+		Properties:  b.o.Properties,
+	}
+	if policy.Marks != nil {
+		d.options.Marks = durable && *policy.Marks
+	}
+	if sub != nil {
+		d.options.Subscription.ClientID, d.options.Subscription.Name = sub.clientID, sub.name
+	}
+	d.machine = queue.New(d.options)
+	return d
+}
+
+// start restores what the store has of the destination and begins its goroutine.
+func (d *destination) start(ctx context.Context) error {
+	if d.durable {
+		if err := d.restore(); err != nil {
+			return fmt.Errorf("open %s: %w", d.label(), err)
+		}
+	}
+	ctx, d.retire = context.WithCancel(ctx)
+	d.b.running.Go(func() { d.run(ctx) })
+	return nil
+}
+
+// label names the destination in errors and logs.
+func (d *destination) label() string {
+	if d.sub != nil && d.sub.durable {
+		return fmt.Sprintf("subscription %s of %s to %s", d.sub.name, d.sub.clientID, d.name)
+	}
+	return d.name.String()
+}
+
+// restore tells the machine what the store holds.
+func (d *destination) restore() error {
+	r := d.b.o.Records
+	for lane := range uint8(10) {
+		if n := r.LaneCount(d.id, records.Lane(lane)).Messages; n > 0 {
+			d.machine.Restore(lane, r.Floor(d.id, records.Lane(lane)), n)
+		}
+	}
+	producers, err := r.Producers(d.id)
+	if err != nil {
+		return err
+	}
+	d.machine.RestoreProducers(producers)
+	marks, ids, err := r.Marks(d.id)
+	if err != nil {
+		return err
+	}
+	for p := range marks {
+		if !d.holds(p) {
+			delete(marks, p)
+		}
+	}
+	all := make([]uint64, len(ids))
+	for i, id := range ids {
+		all[i] = uint64(id)
+	}
+	d.machine.RestoreMarks(marks, all)
+	return nil
+}
+
+// holds reports whether the store has an entry of the destination at a position.
+func (d *destination) holds(position uint64) bool {
+	for lane := range uint8(10) {
+		if d.b.o.Records.LaneCount(d.id, records.Lane(lane)).Messages == 0 {
+			continue
+		}
+		if page, err := d.b.o.Records.Page(d.id, records.Lane(lane), position-1, 1); err == nil && len(page) > 0 && page[0].Entry.Position == position {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *destination) run(ctx context.Context) {
+	defer close(d.ended)
+	var spare, todo []work
+	var armed int64
+	var wake <-chan time.Time
+	disarm := func() {}
+	defer func() { disarm() }()
+	for {
+		if at := d.machine.Next(); at != armed {
+			disarm()
+			armed, wake, disarm = at, nil, func() {}
+			if at != 0 {
+				wake, disarm = d.b.o.Clock.At(time.UnixMilli(at))
+			}
+		}
+		todo = todo[:0]
+		select {
+		case <-ctx.Done():
+			d.abandon(context.Cause(ctx))
+			return
+		case <-wake:
+			armed = 0
+			todo = append(todo, work{command: queue.Tick{}})
+		case <-d.box.wake:
+			todo = d.box.take(spare)
+		}
+		d.turn(todo)
+		clear(todo)
+		spare = todo
+	}
+}
+
+// abandon answers everything that still waits with err.
+func (d *destination) abandon(err error) {
+	for _, w := range d.box.close(err) {
+		if done := doneOf(w.command); done != nil {
+			done(err)
+		}
+		if w.stopped != nil {
+			w.stopped(err)
+		}
+	}
+}
+
+// doneOf is the function a command wants its answer given to.
+func doneOf(c queue.Command) func(error) {
+	switch c := c.(type) {
+	case queue.Enqueue:
+		return c.Done
+	case queue.Attach:
+		return c.Done
+	case queue.Detach:
+		return c.Done
+	case queue.SetPrefetch:
+		return c.Done
+	case queue.Pull:
+		return c.Done
+	case queue.Ack:
+		return c.Done
+	case queue.Settle:
+		return c.Done
+	}
+	return nil
+}
+
+// turn applies what was taken from the mailbox and commits what follows from it.
+func (d *destination) turn(todo []work) {
+	pending := 0
+	for _, w := range todo {
+		if w.do != nil {
+			w.do()
+		} else {
+			pending += d.apply(w.command)
+		}
+		if pending > maxTurnBytes {
+			d.commit()
+			pending = 0
+		}
+	}
+	d.commit()
+}
+
+// apply gives the machine one command. It returns about how many bytes that will
+// bring to the store.
+func (d *destination) apply(c queue.Command) int {
+	size := 0
+	if e, ok := c.(queue.Enqueue); ok {
+		size = int(e.Item.SizeBytes)
+		if e.Item.Position == 0 { // numbered here, so that the order of positions is that of arrival
+			e.Item.Position = d.b.o.Records.Next(1)
+			e.Item.Body = e.Item.Position
+		}
+	}
+	d.effects = d.machine.Apply(c, d.b.now(), d.effects)
+	if a, ok := c.(queue.Arrive); ok {
+		for _, it := range a.Items {
+			if !it.Kept() {
+				d.drop(it)
+			}
+		}
+	}
+	return size
+}
+
+// page reads entries for the machine. It runs in the destination's goroutine.
+func (d *destination) page(lane uint8, after uint64, n int) {
+	stored, err := d.b.o.Records.Page(d.id, records.Lane(lane), after, n)
+	if err != nil {
+		d.fail(fmt.Errorf("read %s: %w", d.label(), err))
+		return
+	}
+	items := make([]*queue.Item, len(stored))
+	for i := range stored {
+		items[i] = queue.StoredItem(stored[i].Entry, stored[i].Counts, stored[i].HasCounts)
+	}
+	d.apply(queue.Paged{Lane: lane, Items: items, Short: len(items) < n})
+}
+
+// Stats returns what happened in the destination until its last turn.
+func (d *destination) snapshot() queue.Stats {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stats
+}
+
+func (d *destination) undispatchable(consumer string, position uint64, reason error) {
+	d.box.force(work{command: queue.Undispatchable{Consumer: consumer, Position: position, Text: reason.Error()}})
+}
+
+// fail stops the destination after a commit or a read that failed: what its
+// machine believes is no longer what the store has. Its clients are ended; when it
+// is next asked for, it is opened anew from the store.
+func (d *destination) fail(err error) {
+	d.b.lose(d, err)
+}
+
+// do runs f in the destination's goroutine and waits for it.
+func (d *destination) do(ctx context.Context, f func()) error {
+	answered := make(chan error, 1)
+	w := work{do: func() { f(); answered <- nil }, stopped: func(err error) { answered <- err }}
+	if err := d.box.put(ctx, w); err != nil {
+		return err
+	}
+	select {
+	case err := <-answered:
+		return err
+	case <-d.ended:
+		return fmt.Errorf("%s: stopped: %w", d.label(), message.ErrUnavailable)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,225 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// Send takes a message from a producer. done gets nil when it is accepted: on
+// disk, if it is persistent and anyone is to keep it; in a transaction, when the
+// transaction has it. Send waits while too much is unanswered.
+//
+// Errors: ErrInvalid for a destination that cannot be sent to, ErrNotFound for a
+// temporary destination that is gone, ErrOverLimit while the disk is nearly full
+// or for headers that are too large.
+func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, done func(error)) {
+	if done == nil {
+		done = func(error) {}
+	}
+	if err := c.enter(); err != nil {
+		done(err)
+		return
+	}
+	defer c.busy.Done()
+	if err := c.admit(ctx, m); err != nil {
+		done(err)
+		return
+	}
+	if tx != "" {
+		done(c.sendLater(m, tx))
+		return
+	}
+	size := int64(m.SizeBytes())
+	if err := c.pass(ctx, size); err != nil {
+		done(err)
+		return
+	}
+	answered := func(err error) {
+		c.gate.leave(size)
+		c.b.inbound.leave(size)
+		done(err)
+	}
+	if m.Destination.IsQueue() && !m.Destination.IsComposite() {
+		c.sendToQueue(ctx, m, answered)
+		return
+	}
+	c.b.fanOut(m, c.info.ID, answered)
+}
+
+// admit checks what can be known of a message at once.
+func (c *Connection) admit(ctx context.Context, m *message.Message) error {
+	if m.Destination.IsZero() || m.Destination.IsPattern() {
+		return fmt.Errorf("cannot send to %q: it names no single destination: %w", m.Destination, message.ErrInvalid)
+	}
+	if err := records.Check(m); err != nil {
+		return err
+	}
+	if m.Persistent {
+		return c.b.disk.admit(ctx, c.b.o.BlockWhenFull)
+	}
+	return nil
+}
+
+// pass waits until the connection and the broker may have n more bytes unanswered.
+func (c *Connection) pass(ctx context.Context, n int64) error {
+	if err := c.gate.enter(ctx, n); err != nil {
+		return err
+	}
+	if err := c.b.inbound.enter(ctx, n); err != nil {
+		c.gate.leave(n)
+		return err
+	}
+	return nil
+}
+
+func (c *Connection) sendToQueue(ctx context.Context, m *message.Message, done func(error)) {
+	d, err := c.b.queue(m.Destination)
+	if err != nil {
+		done(err)
+		return
+	}
+	it := queue.NewItem(0, m)
+	e := queue.Enqueue{Item: it, Done: done}
+	if m.Persistent && d.durable {
+		it.Durable = true
+		e.Producer = m.ID.Producer
+		c.sentTo(m.ID.Producer, d)
+	} else {
+		c.b.chargeOrSpill(&e)
+	}
+	if err := d.box.put(ctx, work{command: e}); err != nil {
+		c.b.memory.discharge(it.Charged)
+		done(err)
+	}
+}
+
+// sentTo notes that a queue keeps something to tell a producer's duplicates.
+func (c *Connection) sentTo(producer string, d *destination) {
+	to := c.producers[producer]
+	if to == nil {
+		to = map[*destination]bool{}
+		c.producers[producer] = to
+	}
+	to[d] = true
+}
+
+// chargeOrSpill counts a message that stays in memory, or sends it to the store
+// if there is no room for it.
+func (b *Broker) chargeOrSpill(e *queue.Enqueue) {
+	if b.memory.charge(e.Item.SizeBytes) {
+		e.Item.Charged = e.Item.SizeBytes
+	} else {
+		e.Spill = true
+	}
+}
+
+// Publish sends a message by the broker itself, to whoever has subscribed. done
+// is called when it is in the hands of every subscription's consumer, or waits for
+// one to have room.
+func (b *Broker) Publish(_ context.Context, m *message.Message, done func(error)) error {
+	if done == nil {
+		done = func(error) {}
+	}
+	b.fanOut(m, "", done)
+	return nil
+}
+
+// Offer sends a message to one topic consumer of the connection alone.
+func (c *Connection) Offer(ctx context.Context, consumer string, m *message.Message, done func(error)) error {
+	k := c.consumer(consumer)
+	if k == nil || k.sub == nil {
+		return fmt.Errorf("topic consumer %s: %w", consumer, message.ErrNotFound)
+	}
+	e := queue.Enqueue{Item: queue.NewItem(0, m), Done: done}
+	c.b.chargeOrSpill(&e)
+	return k.sub.d.box.put(ctx, work{command: e})
+}
+
+// A copyFor is a message on its way to one destination.
+type copyFor struct {
+	to      *destination
+	message *message.Message
+}
+
+// expand lists the copies of a message: one for each queue of a composite, and
+// one for each subscription to its topics (R-VT-05, OpenWire 8.2).
+func (b *Broker) expand(m *message.Message, from string) ([]copyFor, error) {
+	var copies []copyFor
+	parts := m.Destination.Parts()
+	for _, part := range parts {
+		one := m
+		if len(parts) > 1 {
+			c := *m
+			c.OriginalDestination, c.Destination = m.Destination, part
+			one = &c
+		}
+		if part.IsQueue() {
+			d, err := b.queue(part)
+			if err != nil {
+				return nil, err
+			}
+			copies = append(copies, copyFor{to: d, message: one})
+			continue
+		}
+		if part.Kind == message.TempTopic && !b.exists(part) {
+			return nil, fmt.Errorf("%s does not exist: %w", part, message.ErrNotFound)
+		}
+		for _, s := range b.route(part) {
+			if s.wants(b, part, one, from) {
+				copies = append(copies, copyFor{to: s.d, message: one})
+			}
+		}
+	}
+	return copies, nil
+}
+
+func (b *Broker) exists(temp message.Destination) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, ok := b.temps[temp]
+	return ok
+}
+
+// fanOut sends a message to all who are to have it: what is to outlive the
+// process in one batch, the rest after it. done is called once.
+func (b *Broker) fanOut(m *message.Message, from string, done func(error)) {
+	copies, err := b.expand(m, from)
+	if err != nil {
+		done(err)
+		return
+	}
+	u := b.newUnit()
+	for _, c := range copies {
+		u.add(c, m)
+	}
+	u.commit(done)
+}
+
+// countdown calls done once, when it was called n times itself, with the first error.
+func countdown(n int, done func(error)) func(error) {
+	if n == 0 {
+		done(nil)
+		return nil
+	}
+	var left atomic.Int64
+	var first atomic.Pointer[error]
+	left.Store(int64(n))
+	return func(err error) {
+		if err != nil {
+			first.CompareAndSwap(nil, &err)
+		}
+		if left.Add(-1) > 0 {
+			return
+		}
+		if e := first.Load(); e != nil {
+			done(*e)
+			return
+		}
+		done(nil)
+	}
+}

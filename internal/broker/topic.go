@@ -1,0 +1,213 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/selector"
+)
+
+// A subscription gets copies of what is sent to a topic. Broker.mu guards user;
+// the rest does not change.
+type subscription struct {
+	d        *destination
+	topic    message.Destination // may be a pattern or a composite
+	parts    []message.Destination
+	selector *selector.Selector
+	text     string // of the selector
+	noLocal  bool
+	durable  bool
+	clientID string
+	name     string
+	user     *consumer // who consumes it now; nil: an inactive durable subscription
+}
+
+// wants reports whether the subscription is to get a message that the connection
+// from sends to topic.
+func (s *subscription) wants(b *Broker, topic message.Destination, m *message.Message, from string) bool {
+	if s.noLocal && s.user != nil && s.user.c.info.ID == from {
+		return false
+	}
+	return s.selector == nil || s.selector.Matches(&selector.MessageLookup{Message: m, Properties: func(name string) (selector.Value, bool) {
+		if b.o.Properties == nil {
+			return selector.Value{}, false
+		}
+		return b.o.Properties(m, name)
+	}})
+}
+
+// covers reports whether the subscription is to the topic.
+func (s *subscription) covers(topic message.Destination) bool {
+	for _, p := range s.parts {
+		if p.Matches(topic) {
+			return true
+		}
+	}
+	return false
+}
+
+// route lists the subscriptions to a topic. The slice is not changed later.
+func (b *Broker) route(topic message.Destination) []*subscription {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if found, ok := b.routes[topic]; ok {
+		return found
+	}
+	var found []*subscription
+	for _, s := range b.subscriptions {
+		if s.covers(topic) {
+			found = append(found, s)
+		}
+	}
+	if len(b.routes) >= maxRoutes {
+		clear(b.routes)
+	}
+	b.routes[topic] = found
+	if topic.Kind == message.Topic {
+		b.topics[topic] = true
+	}
+	return found
+}
+
+// maxRoutes is how many topics' routes are remembered.
+const maxRoutes = 10_000
+
+// openSubscription starts a subscription that the records know.
+func (b *Broker) openSubscription(i records.QueueInfo) (*subscription, error) {
+	sel, err := parseSelector(i.Selector)
+	if err != nil {
+		return nil, err
+	}
+	s := &subscription{topic: i.Destination, parts: i.Destination.Parts(), selector: sel, text: i.Selector,
+		noLocal: i.NoLocal, durable: true, clientID: i.ClientID, name: i.Subscription}
+	s.d = b.newDestination(i.Destination, s, i.ID, true)
+	if err := s.d.start(b.ctx); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	b.addSubscriptionLocked(s)
+	b.mu.Unlock()
+	return s, nil
+}
+
+func parseSelector(text string) (*selector.Selector, error) {
+	if text == "" {
+		return nil, nil
+	}
+	return selector.Parse(text)
+}
+
+func (b *Broker) addSubscriptionLocked(s *subscription) {
+	b.subscriptions = append(b.subscriptions, s)
+	clear(b.routes)
+	for _, p := range s.parts {
+		if p.Kind == message.Topic && !p.IsPattern() {
+			b.topics[p] = true
+		}
+	}
+}
+
+func (b *Broker) removeSubscriptionLocked(s *subscription) {
+	kept := make([]*subscription, 0, len(b.subscriptions))
+	for _, o := range b.subscriptions {
+		if o != s {
+			kept = append(kept, o)
+		}
+	}
+	b.subscriptions = kept
+	clear(b.routes)
+}
+
+// subscribe finds or makes the subscription of a topic consumer, and makes the
+// consumer its user. A durable one is told apart by client id and name; if it is
+// there with another topic, selector or noLocal, it is made anew (OpenWire 10.1).
+func (b *Broker) subscribe(ctx context.Context, k *consumer, sel *selector.Selector) (*subscription, error) {
+	spec := k.spec
+	durable := spec.Subscription != ""
+	clientID := k.c.info.ClientID
+	if durable && clientID == "" {
+		return nil, fmt.Errorf("durable subscription %s: the connection has no client id: %w", spec.Subscription, message.ErrInvalid)
+	}
+	for durable {
+		b.mu.Lock()
+		old := b.durableLocked(clientID, spec.Subscription)
+		if old == nil {
+			b.mu.Unlock()
+			break
+		}
+		if old.user != nil {
+			b.mu.Unlock()
+			return nil, fmt.Errorf("durable subscription %s of client %s is in use: %w", spec.Subscription, clientID, message.ErrState)
+		}
+		if old.topic == spec.Destination && old.text == spec.Selector && old.noLocal == spec.NoLocal {
+			old.user = k
+			b.mu.Unlock()
+			return old, nil
+		}
+		b.removeSubscriptionLocked(old)
+		b.mu.Unlock()
+		if err := b.discard(ctx, old.d); err != nil {
+			return nil, err
+		}
+	}
+	s := &subscription{topic: spec.Destination, parts: spec.Destination.Parts(), selector: sel, text: spec.Selector,
+		noLocal: spec.NoLocal, durable: durable, clientID: clientID, name: spec.Subscription, user: k}
+	b.creating.Lock()
+	defer b.creating.Unlock()
+	s.d = b.newDestination(spec.Destination, s, b.freshID(message.Destination{}, durable), durable)
+	if durable {
+		s.d.record(records.QueueInfo{ID: s.d.id, Destination: s.topic, ClientID: clientID, Subscription: s.name,
+			Selector: s.text, NoLocal: s.noLocal, Created: b.now()})
+	}
+	if err := s.d.start(b.ctx); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	b.addSubscriptionLocked(s)
+	b.mu.Unlock()
+	return s, nil
+}
+
+func (b *Broker) durableLocked(clientID, name string) *subscription {
+	for _, s := range b.subscriptions {
+		if s.durable && s.clientID == clientID && s.name == name {
+			return s
+		}
+	}
+	return nil
+}
+
+// leave ends a consumer's use of a subscription. Without a durable name that is
+// its end.
+func (b *Broker) leave(s *subscription) {
+	b.mu.Lock()
+	s.user = nil
+	if !s.durable {
+		b.removeSubscriptionLocked(s)
+	}
+	b.mu.Unlock()
+	if !s.durable {
+		s.d.abandon(fmt.Errorf("%s: consumer closed: %w", s.topic, message.ErrNotFound))
+		s.d.retire()
+	}
+}
+
+// Unsubscribe deletes a durable subscription of the client: ErrState if it is in
+// use, ErrNotFound if there is none.
+func (c *Connection) Unsubscribe(ctx context.Context, name string) error {
+	b := c.b
+	b.mu.Lock()
+	s := b.durableLocked(c.info.ClientID, name)
+	if s == nil || s.user != nil {
+		b.mu.Unlock()
+		if s == nil {
+			return fmt.Errorf("durable subscription %s of client %s: %w", name, c.info.ClientID, message.ErrNotFound)
+		}
+		return fmt.Errorf("durable subscription %s of client %s is in use: %w", name, c.info.ClientID, message.ErrState)
+	}
+	b.removeSubscriptionLocked(s)
+	b.mu.Unlock()
+	return b.discard(ctx, s.d)
+}

@@ -1,0 +1,139 @@
+package broker
+
+import (
+	"fmt"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// A unit is work over several destinations that takes effect as one batch: the
+// sends and acknowledgements of a transaction, or the copies of one message.
+type unit struct {
+	b       *Broker
+	batch   *records.Batch
+	stored  []gain    // arrive when the batch is on disk
+	passing []copyFor // do not outlive the process, and follow then
+	bodies  map[*message.Message]*sharedBody
+	after   []func() // when the batch is on disk, before anything else
+}
+
+// A sharedBody is one stored message with several entries.
+type sharedBody struct {
+	sequence uint64
+	staged   string // the transaction under which it was staged; "": not yet stored
+	entries  []*message.Entry
+}
+
+func (b *Broker) newUnit() *unit {
+	return &unit{b: b, batch: new(records.Batch), bodies: map[*message.Message]*sharedBody{}}
+}
+
+// add puts a copy of the message original into the unit. What differs about the
+// copy, its destination, goes into an overlay, so that all share one body.
+func (u *unit) add(c copyFor, original *message.Message) {
+	if !c.message.Persistent || !c.to.durable {
+		u.passing = append(u.passing, c)
+		return
+	}
+	it := queue.NewItem(0, c.message)
+	it.Durable, it.Stored = true, true
+	if c.message != original {
+		it.Overlay = &message.Overlay{Destination: c.message.Destination, OriginalDestination: c.message.OriginalDestination,
+			Persistent: true, Expiration: c.message.Expiration, TransactionID: c.message.TransactionID, Added: c.message.Added}
+	}
+	it.Message = original
+	u.stored = append(u.stored, gain{to: c.to, item: it})
+}
+
+// staged says that a message of the unit was staged already.
+func (u *unit) staged(m *message.Message, sequence uint64, tx string) {
+	u.bodies[m] = &sharedBody{sequence: sequence, staged: tx}
+}
+
+// write fills the batch with what is to be stored and tells the destinations to
+// expect it.
+func (u *unit) write() {
+	u.b.numbering.RLock()
+	defer u.b.numbering.RUnlock()
+	for _, g := range u.stored {
+		m := g.item.Message
+		g.item.Position = u.b.o.Records.Next(1)
+		body := u.bodies[m]
+		if body == nil {
+			body = &sharedBody{sequence: g.item.Position}
+			u.bodies[m] = body
+		}
+		g.item.Body = body.sequence
+		body.entries = append(body.entries, &g.item.Entry)
+		g.to.box.force(work{command: queue.Expect{Positions: []uint64{g.item.Position}}})
+	}
+	for m, body := range u.bodies {
+		n := len(body.entries)
+		for _, e := range body.entries {
+			e.Shared = n > 1
+		}
+		switch {
+		case body.staged != "" && n == 0:
+			u.batch.DropStaged(body.staged, body.sequence)
+		case body.staged != "":
+			u.batch.Unstage(body.staged, body.sequence)
+			if n > 1 {
+				u.batch.AddReferences(body.sequence, n-1)
+			}
+		default:
+			u.batch.PutMessage(body.sequence, m, n)
+		}
+	}
+	for _, g := range u.stored {
+		u.batch.Append(g.to.id, records.Lane(g.to.options.LaneOf(g.item.Priority)), &g.item.Entry)
+		if p := g.item.ID.Producer; p != "" {
+			u.batch.PutProducer(g.to.id, p, g.item.ID.Sequence, u.b.now())
+		}
+	}
+}
+
+// commit makes the unit true. done is called once, when every destination has
+// what it gets; a destination that has gone meanwhile is not waited for.
+func (u *unit) commit(done func(error)) {
+	u.write()
+	if u.batch.Empty() {
+		u.follow(done)
+		return
+	}
+	u.b.o.Records.Commit(u.batch, func(err error) {
+		if err != nil {
+			for _, g := range u.stored {
+				g.to.box.force(work{command: queue.Cancel{Positions: []uint64{g.item.Position}}})
+			}
+			done(fmt.Errorf("commit: %w", err))
+			return
+		}
+		u.follow(done)
+	})
+}
+
+// follow gives the destinations what is theirs now. It does not block.
+func (u *unit) follow(done func(error)) {
+	for _, f := range u.after {
+		f()
+	}
+	for _, g := range u.stored {
+		if u.bodies[g.item.Message].staged == "" && u.b.memory.charge(g.item.SizeBytes) {
+			g.item.Charged = g.item.SizeBytes
+		} else {
+			g.item.Message = nil // it is read when someone takes it
+		}
+		g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}}})
+	}
+	answer := countdown(len(u.passing), done)
+	for _, c := range u.passing {
+		e := queue.Enqueue{Item: queue.NewItem(0, c.message), Done: answer}
+		u.b.chargeOrSpill(&e)
+		if !c.to.box.force(work{command: e}) {
+			u.b.memory.discharge(e.Item.Charged)
+			answer(nil) // its consumer has gone
+		}
+	}
+}
