@@ -116,15 +116,15 @@ func (m *activeMQ) looseNotice(e *element) Notice {
 	if class := e.attr("class"); class != "" {
 		what = fmt.Sprintf("of class %s ", class)
 	}
-	n := e.at(what + "left out: it is not part of the broker and is not started")
+	n := e.at(what + "is left out: it is not part of the broker and is not started")
 	if id := e.attr("id"); id != "" {
 		n.Part += " " + id
 	}
 	return n
 }
 
-// importFile takes in another file of the document (part 2 of the specification
-// of files: fragments that bring no broker are named and left out).
+// importFile takes in another file of the document. A fragment that brings no
+// broker is named and left out, but for the beans that the broker refers to.
 func (m *activeMQ) importFile(e *element) {
 	resource, err := m.beans.props.expand(e.attr("resource"))
 	if err != nil || resource == "" {
@@ -136,7 +136,7 @@ func (m *activeMQ) importFile(e *element) {
 	}
 	path := m.resourcePath(e.file, resource)
 	if filepath.Base(path) == "jetty.xml" {
-		m.warn(n("left out: it is ActiveMQ's web server; the admin listener (--admin) takes its place"))
+		m.warn(n("is left out: it is ActiveMQ's web server; the admin listener (--admin) takes its place"))
 		return
 	}
 	if m.imports[path] {
@@ -159,7 +159,7 @@ func (m *activeMQ) importFile(e *element) {
 	before, loose := len(m.brokers), len(m.loose)
 	m.document(root)
 	if len(m.brokers) == before {
-		m.warn(n("left out: it brings no broker element; only beans that the broker refers to are used"))
+		m.warn(n("is left out: it brings no broker element; only beans that the broker refers to are used"))
 		for _, e := range m.loose[loose:] {
 			m.beans.used[e] = true // named with their file
 		}

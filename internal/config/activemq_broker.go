@@ -2,7 +2,7 @@ package config
 
 // Reasons that several parts of the broker element share.
 const (
-	whyNoJMX      = "there is no JMX; use the admin listener (--admin), or jmx4perl-style access once Jolokia is served there"
+	whyNoJMX      = "there is no JMX; use the admin listener (--admin)"
 	whyNoThreads  = "the broker has no thread pools of that kind"
 	whyOneStore   = "messages are kept in the broker's own store in the --data directory, synced before a persistent send is answered"
 	whyNoSchedule = "messages are not scheduled here, so there is nothing to set"
@@ -184,12 +184,9 @@ func inside(names ...string) []attr {
 // systemUsagePart is the limits of memory and disk (section 7.6); the element
 // stands doubled in files.
 func systemUsagePart(name string) *part {
-	const why = "memory is bounded for each destination and connection, and producers are stopped when the free space of the disk falls below the reserve (see docs/configuration.md)"
-	limit := func(name string) *part {
-		p := &part{name: name, fate: accepted}
-		p.children = []*part{{name: name, fate: leftOut, why: why,
-			attrs: inside("limit", "percentOfJvmHeap", "percentLimit", "total", "percentUsageMinDelta", "pollingTime", "store", "name")}}
-		return p
+	limit := func(name, why string) *part {
+		return &part{name: name, fate: accepted, children: []*part{{name: name, fate: leftOut, why: why,
+			attrs: inside("limit", "percentOfJvmHeap", "percentLimit", "total", "percentUsageMinDelta", "pollingTime", "store", "name")}}}
 	}
 	return &part{name: name, fate: accepted, children: []*part{{
 		name: "systemUsage", fate: honoured, role: roleSystemUsage,
@@ -200,6 +197,11 @@ func systemUsagePart(name string) *part {
 			{"sendFailIfNoSpaceAfterTimeout", integer, "0", leftOut, "a producer that finds no space is refused at once or waits without end, as sendFailIfNoSpace says"},
 			{"checkLimitsLogLevel", text, "warn", leftOut, whyDiagnostic},
 		},
-		children: []*part{limit("memoryUsage"), limit("storeUsage"), limit("tempUsage"), limit("jobSchedulerUsage")},
+		children: []*part{
+			limit("memoryUsage", "memory is bounded for each destination and connection"),
+			limit("storeUsage", "the store may grow until the disk's reserve is reached (see docs/configuration.md)"),
+			limit("tempUsage", "what does not fit in memory is kept in the --data directory, until the disk's reserve is reached"),
+			limit("jobSchedulerUsage", whyNoSchedule),
+		},
 	}}}
 }

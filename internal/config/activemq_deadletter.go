@@ -101,8 +101,12 @@ func (w *walker) target(e *element, into *message.Destination) {
 	}
 	c := holder.children[0]
 	kind := message.Queue
-	if c.name == "topic" {
+	switch c.name {
+	case "queue":
+	case "topic":
 		kind = message.Topic
+	default:
+		return // the walk has named it
 	}
 	d, err := message.ParseDestination(c.attr("physicalName"), kind)
 	if problem := badTarget(d, err); problem != "" {

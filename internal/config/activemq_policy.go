@@ -2,6 +2,7 @@ package config
 
 // Reasons that several parts of a policyEntry share.
 const (
+	whyDefault  = "the default entry is for every destination that no other entry matches"
 	whyAudit    = "a copy of a message that is already there is always recognised, within bounded memory"
 	whyExpiry   = "messages expire at their time, without a sweep"
 	whyPrefetch = "clients keep the prefetch they ask for; set jms.prefetchPolicy in the client's URL"
@@ -17,21 +18,23 @@ const (
 // destinationPolicyPart is the policy map (section 7.3).
 var destinationPolicyPart = &part{name: "destinationPolicy", fate: accepted, children: []*part{
 	{name: "policyMap", fate: accepted, children: []*part{
-		{name: "policyEntries", fate: accepted, children: []*part{policyEntryPart(rolePolicyEntry)}},
-		{name: "defaultEntry", fate: accepted, children: []*part{policyEntryPart(roleDefaultEntry)}},
+		{name: "policyEntries", fate: accepted, children: []*part{policyEntryPart(rolePolicyEntry, honoured, "")}},
+		{name: "defaultEntry", fate: accepted, children: []*part{policyEntryPart(roleDefaultEntry, leftOut, whyDefault)}},
 	}}},
 }
 
-// policyEntryPart is one entry, of the list or by default.
-func policyEntryPart(r role) *part {
-	return &part{name: "policyEntry", fate: honoured, role: r, attrs: policyAttrs, children: policyChildren}
+// policyEntryPart is one entry, of the list or by default. The fate is that of
+// its pattern, which the default entry has no use for.
+func policyEntryPart(r role, pattern fate, why string) *part {
+	attrs := make([]attr, 0, len(policyAttr)+len(policyAttrs))
+	for _, k := range policyAttr {
+		attrs = append(attrs, attr{k.name, text, "", pattern, why})
+	}
+	return &part{name: "policyEntry", fate: honoured, role: r, attrs: append(attrs, policyAttrs...), children: policyChildren}
 }
 
+// policyAttrs are the attributes of an entry, save its pattern.
 var policyAttrs = []attr{
-	{"queue", text, "", honoured, ""},
-	{"topic", text, "", honoured, ""},
-	{"tempQueue", text, "", honoured, ""},
-	{"tempTopic", text, "", honoured, ""},
 	{"prioritizedMessages", boolean, "false", honoured, ""},
 	{"persistJMSRedelivered", boolean, "", honoured, ""},
 
@@ -90,6 +93,7 @@ var policyAttrs = []attr{
 	{"allowTempDestinationStealing", boolean, "false", leftOut, "a temporary destination belongs to the connection that made it"},
 }
 
+// policyChildren are the elements inside an entry.
 var policyChildren = []*part{
 	deadLetterStrategyPart,
 	{name: "slowConsumerStrategy", fate: refused, why: "slow consumers would keep their messages instead of being closed; remove it, and set a prefetch that such a consumer can handle", opaque: true},

@@ -136,7 +136,8 @@ func (w *walker) connector(e *element) {
 		w.warn(e.atAttr(a, text))
 	}
 	if r.notOffer != "" {
-		w.warn(e.atAttr(a, fmt.Sprintf("%q is left out: %s is not offered yet, nothing listens there", a.value, r.notOffer)))
+		address, _, _ := strings.Cut(a.value, "?") // its options may hold a password
+		w.warn(e.atAttr(a, fmt.Sprintf("%q is left out: %s is not offered yet, nothing listens there", address, r.notOffer)))
 		return
 	}
 	if len(r.errors) > 0 {
@@ -172,7 +173,7 @@ func (w *walker) connectorList(e *element) {
 	switch {
 	case w.connectorElements == 0:
 	case w.withoutListener:
-		w.warn(e.at(fmt.Sprintf("left out: --listen takes the place of the file's connectors (%d)", w.connectorElements)))
+		w.warn(e.at(fmt.Sprintf("is left out: --listen takes the place of the file's connectors (%d)", w.connectorElements)))
 	case len(w.connectors) == 0 && len(w.problems) == 0:
 		w.fail(e.at("none of the connectors can be served; add one for OpenWire, such as uri=\"" + DefaultListen + "\", or give --listen"))
 	}
@@ -258,11 +259,6 @@ func (w *walker) defaultEntry(e *element) {
 	if w.cfg.DefaultPolicy != nil {
 		w.fail(e.at("is the second default entry; remove one"))
 		return
-	}
-	for _, k := range policyAttr {
-		if a, ok := e.given(k.name); ok {
-			w.warn(e.atAttr(a, "is left out: the default entry is for every destination that no other entry matches"))
-		}
 	}
 	entry := w.settings(e)
 	entry.Rules.Name = "policyEntry by default"

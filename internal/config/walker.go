@@ -65,7 +65,7 @@ func (w *walker) walk(e *element, p *part, depth int) {
 		w.fail(e.at(notOfferedText + p.why))
 		return
 	case leftOut:
-		w.warn(e.at(listed(e) + "left out: " + p.why))
+		w.warn(e.at(listed(e, p) + "is left out: " + p.why))
 	}
 	if p.opaque {
 		return
@@ -87,18 +87,23 @@ func (w *walker) walk(e *element, p *part, depth int) {
 // notOfferedText begins the error for a part that cannot be left out.
 const notOfferedText = "is not offered, and leaving it out would change what happens to messages: "
 
-// listed names the attributes of an element that is left out with them.
-func listed(e *element) string {
-	var names []string
+// listed shows the attributes that an element takes with it when it is left out:
+// their names alone where nobody knows what they hold.
+func listed(e *element, p *part) string {
+	var shown []string
 	for _, a := range e.attrs {
-		if a.space == "" && a.name != "id" {
-			names = append(names, a.name)
+		switch {
+		case a.space != "" || a.name == "id":
+		case p.opaque:
+			shown = append(shown, a.name)
+		default:
+			shown = append(shown, fmt.Sprintf("%s=%q", a.name, a.value))
 		}
 	}
-	if len(names) == 0 {
+	if len(shown) == 0 {
 		return ""
 	}
-	return "with " + strings.Join(names, ", ") + ": "
+	return "with " + strings.Join(shown, ", ") + " "
 }
 
 // unknownChild fails for an element that its parent cannot hold.

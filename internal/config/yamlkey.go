@@ -73,7 +73,7 @@ func (y yamlReader) store() []yamlKey {
 // listener reads one element of listeners: a URI, or a mapping with name and uri.
 func (y yamlReader) listener(part string, node ast.Node) {
 	var name, uri string
-	place := node
+	place, before := node, len(y.problems)
 	if s, ok := y.scalar(node); ok {
 		uri = s
 	} else {
@@ -83,7 +83,10 @@ func (y yamlReader) listener(part string, node ast.Node) {
 		}}})
 	}
 	if len(y.opts.Listen) > 0 {
-		y.warn(y.at(place, part, "left out: --listen takes the place of the file's listeners"))
+		y.warn(y.at(place, part, "is left out: --listen takes the place of the file's listeners"))
+		return
+	}
+	if uri == "" && len(y.problems) > before {
 		return
 	}
 	r := parseListener(uri)

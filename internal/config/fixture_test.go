@@ -1,0 +1,181 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what Load says into the fixtures; read the diff")
+
+// TestFixtures loads each archive of testdata as a user would: its comment holds
+// the flags (after ">") and the environment (after "$"), its first file is the
+// one of --config, and "want" is what comes of it.
+func TestFixtures(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no fixtures: %v", err)
+	}
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := describe(Load(fixtureOptions(t, archive)))
+			last := len(archive.Files) - 1
+			if *rewrite {
+				archive.Files[last].Data = []byte(got)
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if archive.Files[last].Name != "want" {
+				t.Fatal("the last file is not \"want\"")
+			}
+			if diff := cmp.Diff(string(archive.Files[last].Data), got); diff != "" {
+				t.Errorf("Load (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// fixtureOptions reads the comment of an archive and serves its files.
+func fixtureOptions(t *testing.T, a *txtar.Archive) Options {
+	t.Helper()
+	env := map[string]string{}
+	files := map[string][]byte{}
+	for _, f := range a.Files {
+		files[f.Name] = f.Data
+	}
+	opts := Options{
+		File:      a.Files[0].Name,
+		LookupEnv: func(n string) (string, bool) { v, ok := env[n]; return v, ok },
+		ReadFile: func(p string) ([]byte, error) {
+			if b, ok := files[p]; ok {
+				return b, nil
+			}
+			return nil, &os.PathError{Op: "open", Path: p, Err: fs.ErrNotExist}
+		},
+	}
+	for line := range strings.SplitSeq(string(a.Comment), "\n") {
+		if v, ok := strings.CutPrefix(line, "$ "); ok {
+			name, value, _ := strings.Cut(v, "=")
+			env[name] = value
+		}
+		if f, ok := strings.CutPrefix(line, "> "); ok {
+			setFlag(t, &opts, f)
+		}
+	}
+	return opts
+}
+
+// setFlag sets one flag, "--name=value".
+func setFlag(t *testing.T, opts *Options, f string) {
+	t.Helper()
+	name, value, _ := strings.Cut(f, "=")
+	switch name {
+	case "--data":
+		opts.Data = value
+	case "--listen":
+		opts.Listen = append(opts.Listen, value)
+	case "--admin":
+		opts.Admin = &value
+	case "--allow-anonymous":
+		opts.AllowAnonymous = true
+	case "--hand-out-marks":
+		on := value == "true"
+		opts.HandOutMarks = &on
+	case "-D":
+		opts.Defines = append(opts.Defines, value)
+	default:
+		t.Fatalf("flag %q", f)
+	}
+}
+
+// describe writes the outcome of Load as text.
+func describe(c *Config, notices []Notice, err error) string {
+	var b strings.Builder
+	for _, n := range notices {
+		fmt.Fprintf(&b, "warning %s\n", n)
+	}
+	if problem := (*Error)(nil); errors.As(err, &problem) {
+		for _, n := range problem.Problems {
+			fmt.Fprintf(&b, "error %s\n", n)
+		}
+	} else if err != nil {
+		fmt.Fprintf(&b, "error of an unknown kind: %v\n", err)
+	}
+	if c == nil {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "broker %s\ndata %s persistent=%t\nadmin %q anonymous=%t marks=%t\n",
+		c.BrokerName, c.DataDir, c.Persistent, c.Admin, c.AllowAnonymous, c.HandOutMarks)
+	fmt.Fprintf(&b, "store free>=%d,%g%% onFull=%s\n", c.Store.MinFreeBytes, c.Store.MinFreePercent, c.Store.OnFull)
+	for _, l := range c.Listeners {
+		fmt.Fprintf(&b, "listener %s %s %s (%s) %s\n", l.Name, l.Protocol, l.Address(), l.Source, options(l.Options))
+	}
+	for _, p := range c.Policies {
+		fmt.Fprintf(&b, "policy %s\n", policy(p))
+	}
+	if c.DefaultPolicy != nil {
+		fmt.Fprintf(&b, "default policy %s\n", policy(*c.DefaultPolicy))
+	}
+	return b.String()
+}
+
+// options writes what differs from the default.
+func options(o ListenerOptions) string {
+	var s []string
+	d := DefaultListenerOptions()
+	add := func(differs bool, text string, value any) {
+		if differs {
+			s = append(s, fmt.Sprintf("%s=%v", text, value))
+		}
+	}
+	add(o.MaxFrameBytes != d.MaxFrameBytes, "frame", o.MaxFrameBytes)
+	add(o.MaximumConnections != d.MaximumConnections, "connections", o.MaximumConnections)
+	add(o.MaxInactivity != d.MaxInactivity, "inactivity", o.MaxInactivity)
+	add(o.MaxInactivityInitialDelay != d.MaxInactivityInitialDelay, "initial", o.MaxInactivityInitialDelay)
+	add(o.SocketBufferBytes != d.SocketBufferBytes, "buffer", o.SocketBufferBytes)
+	add(o.NoDelay != d.NoDelay, "nodelay", o.NoDelay)
+	add(o.KeepAlive != d.KeepAlive, "keepalive", o.KeepAlive)
+	if len(s) == 0 {
+		return "defaults"
+	}
+	return strings.Join(s, " ")
+}
+
+// policy writes what an entry says.
+func policy(p PolicyEntry) string {
+	s := p.Destination.String() + " (" + p.Source + ")"
+	if p.PrioritizedMessages {
+		s += " prioritized"
+	}
+	if p.PersistJMSRedelivered != nil {
+		s += fmt.Sprintf(" marks=%t", *p.PersistJMSRedelivered)
+	}
+	d := p.Rules.DeadLetter
+	if d == (redelivery.DeadLetterStrategy{}) {
+		return s
+	}
+	source := message.Destination{Kind: message.Queue, Name: "Q"}
+	topic := message.Destination{Kind: message.Topic, Name: "T"}
+	sub := redelivery.Subscription{ClientID: "c", Name: "s"}
+	return s + fmt.Sprintf(" %s: %s, %s; expired=%t non-persistent=%t audit=%t,%d,%d ttl=%s", d.Kind, d.Target(source, redelivery.Subscription{}),
+		d.Target(topic, sub), d.ProcessExpired, d.ProcessNonPersistent, d.EnableAudit, d.MaxAuditDepth, d.MaxProducersToAudit, d.Expiration)
+}
