@@ -1,0 +1,204 @@
+package openwire
+
+import (
+	"slices"
+
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// A client is what a connection has opened. Its owner is the session's reader.
+type client struct {
+	id           string
+	broker       Connection
+	sessions     map[wire.SessionID]bool
+	producers    map[wire.ProducerID]*producer
+	consumers    map[wire.ConsumerID]string // with their texts
+	transactions map[string]*transaction    // that are open, by their ids' texts
+}
+
+// A producer is what is kept about one.
+type producer struct {
+	text   string // of its id
+	window int32  // bytes; above 0: wants a ProducerAck for what it does not wait for
+}
+
+// connectionSession is the value of the session id that a connection's own
+// consumers have; nobody opens it (OpenWire 9.2).
+const connectionSession = -1
+
+// connectionInfo registers the client (OpenWire 9.3, 13, 14).
+func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
+	switch {
+	case c.ConnectionID == nil || c.ConnectionID.Value == "":
+		s.refuse(&c.BaseCommand, exceptionf(classJMS, "ConnectionInfo has no connection id"))
+		return nil
+	case s.client != nil && s.client.id == c.ConnectionID.Value:
+		s.answer(&c.BaseCommand, nil) // a replay after failover
+		return nil
+	case s.client != nil:
+		s.answer(&c.BaseCommand, exceptionf(classIllegalState, "this network connection is that of %s", s.client.id))
+		return nil
+	case c.ClientID.Value == "":
+		s.refuse(&c.BaseCommand, exceptionf(classInvalidClientID, "ConnectionInfo has no client id"))
+		return nil
+	}
+	connection, err := s.server.o.Broker.Connect(s.ctx, broker.ClientInfo{
+		ID:         c.ConnectionID.Value,
+		ClientID:   c.ClientID.Value,
+		User:       c.UserName.Value,
+		Address:    s.conn.RemoteAddr().String(),
+		Protocol:   "openwire",
+		Reconnect:  c.FailoverReconnect,
+		QuietFirst: quietFirst(s.peer),
+		Kick:       s.fail,
+	}, s.out)
+	if err != nil {
+		s.refuse(&c.BaseCommand, exceptionIf(message.ErrExists, classInvalidClientID, err))
+		return nil
+	}
+	s.client = &client{
+		id:           c.ConnectionID.Value,
+		broker:       connection,
+		sessions:     map[wire.SessionID]bool{{ConnectionID: c.ConnectionID.Value, Value: connectionSession}: true},
+		producers:    map[wire.ProducerID]*producer{},
+		consumers:    map[wire.ConsumerID]string{},
+		transactions: map[string]*transaction{},
+	}
+	s.answer(&c.BaseCommand, nil)
+	if c.Manageable {
+		s.out.post(&wire.ConnectionControl{ConnectedBrokers: wire.NewText(""), ReconnectTo: wire.NewText("")})
+	}
+	return nil
+}
+
+// refuse answers a command that ends the connection, and ends it a little later,
+// so that the peer can read the answer.
+func (s *session) refuse(c *wire.BaseCommand, err error) {
+	s.answer(c, err)
+	if s.refused {
+		return
+	}
+	s.refused = true
+	s.helped.Go(func() {
+		wake, stop := s.server.o.Clock.At(s.server.o.Clock.Now().Add(refusalDelay))
+		defer stop()
+		select {
+		case <-wake:
+			s.fail(err)
+		case <-s.ctx.Done():
+		}
+	})
+}
+
+// closeClient takes what the client has opened back.
+func (s *session) closeClient(cause message.Cause, text string, last int64) {
+	if s.client != nil {
+		s.client.broker.Close(cause, text, last)
+		s.client = nil
+	}
+}
+
+// sessionInfo registers a session. Before ConnectionInfo it is answered and
+// forgotten (OpenWire 14).
+func (s *session) sessionInfo(c *wire.SessionInfo) error {
+	if c.SessionID == nil {
+		return exceptionf(classJMS, "SessionInfo has no session id")
+	}
+	if s.client != nil && c.SessionID.ConnectionID == s.client.id {
+		s.client.sessions[*c.SessionID] = true
+	}
+	return nil
+}
+
+// producerInfo registers a producer.
+func (s *session) producerInfo(c *wire.ProducerInfo) error {
+	if c.ProducerID == nil {
+		return exceptionf(classJMS, "ProducerInfo has no producer id")
+	}
+	if err := s.knownSession(c.ProducerID.Session(), "producer", c.ProducerID.String()); err != nil {
+		return err
+	}
+	p := s.client.producers[*c.ProducerID]
+	if p == nil {
+		p = &producer{text: c.ProducerID.String()}
+		s.client.producers[*c.ProducerID] = p
+	}
+	p.window = c.WindowSize
+	return nil
+}
+
+// knownSession fails where there is no such session.
+func (s *session) knownSession(id wire.SessionID, what, of string) error {
+	if s.client == nil || !s.client.sessions[id] {
+		return exceptionf(classIllegalState, "%s %s: session %s is not open on this connection", what, of, id.String())
+	}
+	return nil
+}
+
+// connected fails before ConnectionInfo and after its end.
+func (s *session) connected(what string) error {
+	if s.client == nil {
+		return exceptionf(classIllegalState, "%s: the connection is not open", what)
+	}
+	return nil
+}
+
+// removeInfo takes back a connection, session, consumer or producer (OpenWire
+// 10.7, 14).
+func (s *session) removeInfo(c *wire.RemoveInfo) error {
+	last := c.LastDeliveredSequenceID
+	switch id := c.ObjectID.(type) {
+	case *wire.ConnectionID:
+		if s.client != nil && s.client.id == id.Value {
+			s.closeClient(message.Closed, "connection closed", last)
+		}
+		s.answer(&c.BaseCommand, nil)
+	case *wire.SessionID:
+		if err := s.knownSession(*id, "remove", "session"); err != nil {
+			return err
+		}
+		s.removeSession(*id)
+		s.client.broker.CloseSession(s.ctx, id.String(), last, s.later(&c.BaseCommand))
+	case *wire.ConsumerID:
+		if s.client == nil || s.client.consumers[*id] == "" {
+			return exceptionf(classIllegalState, "remove consumer %s: it is not open on this connection", id)
+		}
+		delete(s.client.consumers, *id)
+		s.client.broker.CloseConsumer(s.ctx, id.String(), last, s.later(&c.BaseCommand))
+	case *wire.ProducerID:
+		if s.client == nil || s.client.producers[*id] == nil {
+			return exceptionf(classIllegalState, "remove producer %s: it is not open on this connection", id)
+		}
+		delete(s.client.producers, *id)
+		s.client.broker.CloseProducer(s.ctx, id.String())
+		s.answer(&c.BaseCommand, nil)
+	default:
+		return exceptionf(classJMS, "RemoveInfo of a %T", c.ObjectID)
+	}
+	return nil
+}
+
+// removeSession forgets what belongs to a session. Its consumers are closed by
+// whoever calls it.
+func (s *session) removeSession(id wire.SessionID) {
+	c := s.client
+	delete(c.sessions, id)
+	for consumer := range c.consumers {
+		if consumer.Session() == id {
+			delete(c.consumers, consumer)
+		}
+	}
+	var gone []string
+	for p, kept := range c.producers {
+		if p.Session() == id {
+			delete(c.producers, p)
+			gone = append(gone, kept.text)
+		}
+	}
+	slices.Sort(gone) // so that what happens does not depend on the map
+	for _, p := range gone {
+		c.broker.CloseProducer(s.ctx, p)
+	}
+}

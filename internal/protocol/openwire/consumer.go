@@ -1,0 +1,150 @@
+package openwire
+
+import (
+	"errors"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+	"github.com/nixiemq/nixie/internal/queue"
+)
+
+// consumerInfo opens a consumer, durable subscription or browser (OpenWire 10.1).
+// Its first dispatches may come before the answer.
+func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
+	if c.ConsumerID == nil {
+		return exceptionf(classJMS, "ConsumerInfo has no consumer id")
+	}
+	session := c.ConsumerID.Session()
+	if err := s.knownSession(session, "consumer", c.ConsumerID.String()); err != nil {
+		return err
+	}
+	from, err := c.Destination.Destination()
+	if err != nil || from.IsZero() {
+		return exceptionf(classInvalidDestination, "consumer %s has no destination", c.ConsumerID)
+	}
+	if s.client.consumers[*c.ConsumerID] != "" {
+		return nil // a replay after failover
+	}
+	spec := broker.ConsumerSpec{
+		ID:          c.ConsumerID.String(),
+		Session:     session.String(),
+		Destination: from,
+		Prefetch:    s.prefetch(c.ConsumerID, c.PrefetchSize),
+		Selector:    c.Selector.Value,
+		NoLocal:     c.NoLocal,
+		Browser:     c.Browser,
+		Exclusive:   c.Exclusive,
+		Priority:    c.Priority,
+	}
+	if from.IsTopic() {
+		spec.Subscription = c.SubscriptionName.Value
+	}
+	if err := s.client.broker.Subscribe(s.ctx, spec); err != nil {
+		if errors.Is(err, message.ErrInvalid) && spec.Selector != "" {
+			return exception(classInvalidSelector, err)
+		}
+		return exceptionIf(message.ErrInvalid, classInvalidDestination, err)
+	}
+	s.client.consumers[*c.ConsumerID] = spec.ID
+	return s.server.o.Advisories.welcome(s.ctx, s.server.o.Broker, s.client.broker, spec)
+}
+
+// prefetch is the window that a consumer gets. One that wants more than there is
+// is told: it sends acknowledgements by the share of the window that is used.
+func (s *session) prefetch(id *wire.ConsumerID, wanted int32) int {
+	limit := s.server.o.Limits.Prefetch
+	if int(wanted) <= limit {
+		return int(max(wanted, 0))
+	}
+	s.out.post(&wire.ConsumerControl{ConsumerID: id, Prefetch: int32(limit)})
+	return limit
+}
+
+// consumerControl sets the window of a consumer (OpenWire 13, R-CLIENT-61).
+func (s *session) consumerControl(c *wire.ConsumerControl) error {
+	if c.ConsumerID == nil || s.client == nil || s.client.consumers[*c.ConsumerID] == "" || c.Close {
+		s.answer(&c.BaseCommand, nil)
+		return nil
+	}
+	s.client.broker.SetPrefetch(s.ctx, c.ConsumerID.String(), s.prefetch(c.ConsumerID, c.Prefetch), s.later(&c.BaseCommand))
+	return nil
+}
+
+// messagePull asks for a message (OpenWire 10.5).
+func (s *session) messagePull(c *wire.MessagePull) error {
+	if c.ConsumerID == nil || s.client == nil || s.client.consumers[*c.ConsumerID] == "" {
+		return exceptionf(classIllegalArgument, "pull: consumer %v is not open on this connection", c.ConsumerID)
+	}
+	timeout := time.Duration(-1)
+	if c.Timeout >= 0 {
+		timeout = time.Duration(min(c.Timeout, maxPullMillis)) * time.Millisecond
+	}
+	return s.client.broker.Pull(s.ctx, c.ConsumerID.String(), timeout)
+}
+
+// maxPullMillis is the longest wait of a pull: a century, in milliseconds.
+const maxPullMillis = 100 * 365 * 24 * 3600 * 1000
+
+// removeSubscription deletes a durable subscription of this client (OpenWire 9.3).
+func (s *session) removeSubscription(c *wire.RemoveSubscriptionInfo) error {
+	if err := s.connected("remove subscription"); err != nil {
+		return err
+	}
+	return exceptionIf(message.ErrNotFound, classInvalidDestination, s.client.broker.Unsubscribe(s.ctx, c.SubscriptionName.Value))
+}
+
+// messageAck passes an acknowledgement on (OpenWire 10.4). Where nobody waits for
+// the answer and the acknowledgement fails, its transaction can only be rolled
+// back (R-BRK-13).
+func (s *session) messageAck(c *wire.MessageAck) error {
+	if err := s.connected("acknowledge"); err != nil {
+		return err
+	}
+	switch {
+	case c.ConsumerID == nil:
+		return exceptionf(classJMS, "MessageAck has no consumer id")
+	case c.AckType < wire.AckDelivered || c.AckType > wire.AckExpired:
+		return exceptionf(classJMS, "MessageAck of unknown type %d", c.AckType)
+	}
+	from, err := c.Destination.Destination()
+	if err != nil {
+		return exception(classInvalidDestination, err)
+	}
+	a := broker.Ack{
+		Consumer: s.client.consumers[*c.ConsumerID], Destination: from, Type: queue.AckType(c.AckType),
+		First: ref(c.FirstMessageID), Last: ref(c.LastMessageID), Count: int(c.MessageCount),
+	}
+	if a.Consumer == "" {
+		a.Consumer = c.ConsumerID.String()
+	}
+	if c.PoisonCause != nil {
+		a.Text = c.PoisonCause.String()
+	}
+	done := s.later(&c.BaseCommand)
+	if c.TransactionID != nil && transactional[c.AckType] {
+		t, err := s.transaction(c.TransactionID)
+		if err != nil {
+			return err
+		}
+		a.Tx = t.id
+		done = t.part(&c.BaseCommand, done)
+	}
+	s.client.broker.Ack(s.ctx, a, done)
+	return nil
+}
+
+// transactional lists the acknowledgements that may belong to a transaction.
+// DELIVERED never does, even if it carries an id (OpenWire 10.4); POISON must not,
+// which is for the broker to say.
+var transactional = map[wire.AckType]bool{wire.AckStandard: true, wire.AckIndividual: true, wire.AckPoison: true}
+
+// ref names a message as a client does: by what the broker has numbered it, if
+// the client repeats that, and by its id.
+func ref(id *wire.MessageID) queue.Ref {
+	if id == nil {
+		return queue.Ref{}
+	}
+	return queue.Ref{Position: uint64(max(id.BrokerSequenceID, 0)), ID: id.ID()}
+}

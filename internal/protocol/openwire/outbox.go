@@ -1,0 +1,176 @@
+package openwire
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// An item is one thing to write: a command, a switch of the encoder, or a
+// delivery where neither is set.
+type item struct {
+	command  wire.DataStructure
+	settings *wire.Settings
+	delivery broker.Delivery
+}
+
+// A tally is how much of what waits something is about.
+type tally struct {
+	replies    int // items but deliveries
+	deliveries int
+	held       int // bytes of the bodies that were held in memory
+}
+
+func (t *tally) count(i *item) {
+	switch {
+	case i.command != nil || i.settings != nil:
+		t.replies++
+	default:
+		t.deliveries++
+		if i.delivery.Message != nil {
+			t.held += i.delivery.Message.SizeBytes()
+		}
+	}
+}
+
+// An outbox holds what waits to be written to a client, in the order in which it
+// is to be written. The broker and everyone else add to it at once; the writer
+// takes. It is safe for concurrent use.
+type outbox struct {
+	limits   Limits
+	overflow func(error)   // called, without the lock, when too much waits
+	wake     chan struct{} // holds one token while there is something to take
+
+	mu      sync.Mutex
+	items   []item
+	tally          // of what is not written yet
+	sent    uint64 // commands and deliveries ever added, but for keep-alives
+	writing bool   // the writer has not come back for more
+	ended   bool   // nothing is added any more, and the writer goes when all is written
+	room    chan struct{}
+}
+
+var errTooSlow = errors.New("the client reads too slowly: too many dispatches wait")
+
+func newOutbox(l Limits, overflow func(error)) *outbox {
+	return &outbox{limits: l, overflow: overflow, wake: make(chan struct{}, 1)}
+}
+
+// post adds a command.
+func (o *outbox) post(c wire.DataStructure) { o.add(item{command: c}, true) }
+
+// keepAlive adds a sign of life, which does not count as a command (OpenWire 3.4).
+func (o *outbox) keepAlive() { o.add(item{command: &wire.KeepAliveInfo{}}, false) }
+
+// negotiated makes the encoder use what was negotiated for all that is added from now on.
+func (o *outbox) negotiated(s wire.Settings) { o.add(item{settings: &s}, false) }
+
+func (o *outbox) add(i item, counts bool) {
+	o.mu.Lock()
+	if o.ended {
+		o.mu.Unlock()
+		return
+	}
+	o.items = append(o.items, i)
+	o.replies++
+	if counts {
+		o.sent++
+	}
+	o.mu.Unlock()
+	o.signal()
+}
+
+// Deliver implements broker.Sink. Beyond the limit for bodies in memory the
+// delivery leaves its message in the store.
+func (o *outbox) Deliver(d broker.Delivery) {
+	o.mu.Lock()
+	if o.ended {
+		o.mu.Unlock()
+		return
+	}
+	if d.Message != nil {
+		if size := d.Message.SizeBytes(); o.held+size > o.limits.HeldBytes && d.Reloadable() {
+			d.Message = nil
+		} else {
+			o.held += size
+		}
+	}
+	o.items = append(o.items, item{delivery: d})
+	o.deliveries++
+	o.sent++
+	over := o.deliveries > o.limits.Deliveries
+	o.mu.Unlock()
+	o.signal()
+	if over {
+		o.overflow(errTooSlow)
+	}
+}
+
+func (o *outbox) signal() {
+	select {
+	case o.wake <- struct{}{}:
+	default: // the token that is there serves for this one too
+	}
+}
+
+// take gets all that waits; spare is memory for what comes next. more is false
+// where nothing will follow.
+func (o *outbox) take(spare []item) (taken []item, more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	taken = o.items
+	o.items = spare[:0]
+	o.writing = len(taken) > 0
+	return taken, !o.ended || o.writing
+}
+
+// written says how much of what was taken has been written.
+func (o *outbox) written(t tally) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.deliveries -= t.deliveries
+	o.held -= t.held
+	o.replies -= t.replies
+	if o.room != nil && o.replies <= o.limits.Replies/2 {
+		close(o.room)
+		o.room = nil
+	}
+}
+
+// wait returns when few enough replies wait for more commands to be read.
+func (o *outbox) wait(ctx context.Context) error {
+	o.mu.Lock()
+	if o.replies < o.limits.Replies {
+		o.mu.Unlock()
+		return nil
+	}
+	if o.room == nil {
+		o.room = make(chan struct{})
+	}
+	room := o.room
+	o.mu.Unlock()
+	select {
+	case <-room:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// finish lets the writer end once everything that waits is written.
+func (o *outbox) finish() {
+	o.mu.Lock()
+	o.ended = true
+	o.mu.Unlock()
+	o.signal()
+}
+
+// activity is how much was ever added, and whether something is being written.
+func (o *outbox) activity() (sent uint64, busy bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sent, o.writing || len(o.items) > 0
+}

@@ -1,0 +1,165 @@
+package openwire
+
+import (
+	"slices"
+
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// redeliveryDelay is the property that keeps clients from applying their own
+// limit to the redelivery counter (R-CLIENT-30).
+const redeliveryDelay = "redeliveryDelay"
+
+// memoIDs is how many ids of each kind an outgoing remembers.
+const memoIDs = 256
+
+// An outgoing turns deliveries into dispatches. What it returns is good until its
+// next call. Its owner is the writer.
+type outgoing struct {
+	consumers    map[string]*wire.ConsumerID
+	producers    map[string]*wire.ProducerID
+	destinations map[message.Destination]*wire.Destination
+
+	frame      wire.MessageDispatch
+	message    wire.Message
+	id         wire.MessageID
+	properties []byte
+	added      wire.Map
+}
+
+// dispatch is d as a command. now is brokerOutTime.
+func (o *outgoing) dispatch(d *broker.Delivery, now int64) (*wire.MessageDispatch, error) {
+	consumer, err := memo(&o.consumers, d.Consumer, wire.ParseConsumerID)
+	if err != nil {
+		return nil, err
+	}
+	o.frame = wire.MessageDispatch{ConsumerID: consumer}
+	if d.Kind != broker.MessageDelivery { // a null message: OpenWire 10.2
+		return &o.frame, nil
+	}
+	m := d.Message
+	if err := o.fill(m); err != nil {
+		return nil, err
+	}
+	o.message.MarshalledProperties, err = o.merged(m, d.Hint, d.Delay)
+	if err != nil {
+		return nil, err
+	}
+	to := d.Destination
+	if to.IsZero() {
+		to = m.Destination
+	}
+	o.frame.Destination = o.destination(to)
+	if m.Destination.IsZero() || m.Destination.IsComposite() {
+		o.message.Destination = o.frame.Destination
+	}
+	o.id.BrokerSequenceID = int64(d.Entry.Position)
+	o.message.RedeliveryCounter = int32(d.Counter)
+	o.message.BrokerOutTime = now
+	o.frame.Message = &o.message
+	o.frame.RedeliveryCounter = int32(d.Counter)
+	return &o.frame, nil
+}
+
+// fill makes o.message from m, but for what changes from dispatch to dispatch.
+func (o *outgoing) fill(m *message.Message) error {
+	extra, err := decodeExtra(m.Extra)
+	if err != nil {
+		return err
+	}
+	w := &o.message
+	*w = extra
+	w.Kind = m.Kind
+	o.id, w.ProducerID = o.messageID(m.ID)
+	w.MessageID = &o.id
+	w.Destination = o.destination(m.Destination)
+	if !m.OriginalDestination.IsZero() {
+		w.OriginalDestination = o.destination(m.OriginalDestination)
+		w.OriginalTransactionID = transactionID(m.TransactionID)
+	}
+	w.GroupID, w.GroupSequence = wire.TextOrNull(m.GroupID), m.GroupSequence
+	w.CorrelationID = wire.TextOrNull(m.CorrelationID)
+	w.Persistent, w.Priority = m.Persistent, int8(m.Priority)
+	w.Expiration, w.Timestamp, w.BrokerInTime = m.Expiration, m.Timestamp, m.BrokerInTime
+	w.ReplyTo = o.destination(m.ReplyTo)
+	w.Type, w.UserID = wire.TextOrNull(m.Type), wire.TextOrNull(m.UserID)
+	w.Content, w.Compressed = m.Body, m.Compressed
+	return nil
+}
+
+// messageID is id on the wire, and its producer. Java needs a producer: one that
+// no OpenWire client could have is made up for ids of other protocols.
+func (o *outgoing) messageID(id message.ID) (wire.MessageID, *wire.ProducerID) {
+	producer, err := memo(&o.producers, id.Producer, wire.ParseProducerID)
+	if err != nil {
+		producer = &wire.ProducerID{ConnectionID: id.Producer}
+	}
+	w := wire.MessageID{TextView: wire.TextOrNull(id.Text), ProducerID: producer, ProducerSequenceID: id.Sequence}
+	if err != nil && id.Text == "" {
+		w.TextView = wire.NewText(id.String())
+	}
+	return w, producer
+}
+
+// merged is m's properties with what the broker has added to them, and with what
+// goes with this dispatch alone.
+func (o *outgoing) merged(m *message.Message, hint bool, delay int64) ([]byte, error) {
+	if len(m.Added) == 0 && !hint {
+		return m.Properties, nil
+	}
+	o.added = o.added[:0]
+	for key, value := range m.Added {
+		o.added = append(o.added, wire.Entry{Key: key, Value: value})
+	}
+	slices.SortFunc(o.added, func(a, b wire.Entry) int {
+		if a.Key < b.Key {
+			return -1
+		}
+		return 1
+	})
+	if hint {
+		o.added = slices.DeleteFunc(o.added, func(e wire.Entry) bool { return e.Key == redeliveryDelay })
+		o.added = append(o.added, wire.Entry{Key: redeliveryDelay, Value: delay})
+	}
+	var err error
+	o.properties, err = wire.MergeProperties(o.properties[:0], m.Properties, o.added)
+	return o.properties, err
+}
+
+func (o *outgoing) destination(d message.Destination) *wire.Destination {
+	w, _ := memo(&o.destinations, d, func(d message.Destination) (wire.Destination, error) { return *wire.NewDestination(d), nil })
+	return w
+}
+
+// memo makes a value from a key, or finds what it has made of it before. The map
+// is emptied when it is full. The zero key gives nil.
+func memo[K comparable, V any](m *map[K]*V, key K, parse func(K) (V, error)) (*V, error) {
+	var zero K
+	if v, ok := (*m)[key]; ok || key == zero {
+		return v, nil
+	}
+	v, err := parse(key)
+	if err != nil {
+		return nil, err
+	}
+	if *m == nil || len(*m) >= memoIDs {
+		*m = map[K]*V{}
+	}
+	(*m)[key] = &v
+	return &v, nil
+}
+
+// transactionID is the id of a local transaction from its text; nil where the
+// text is no such id.
+func transactionID(text string) wire.TransactionID {
+	if text == "" {
+		return nil
+	}
+	id, err := wire.ParseLocalTransactionID(text)
+	if err != nil {
+		return nil
+	}
+	return id
+}

@@ -1,0 +1,59 @@
+package openwire
+
+import (
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// producerAckVersion is the first version with ProducerAck (OpenWire 16).
+const producerAckVersion = 3
+
+// message sends a client's message.
+func (s *session) message(c *wire.Message) error {
+	if s.client == nil || c.ProducerID == nil || s.client.producers[*c.ProducerID] == nil {
+		return exceptionf(classJMS, "message %v: its producer is not open on this connection", c.MessageID)
+	}
+	p := s.client.producers[*c.ProducerID]
+	m, err := incoming(c, p.text, s.server.o.Clock.Now().UnixMilli())
+	if err != nil {
+		return s.unaccepted(c, p, err)
+	}
+	done := s.later(&c.BaseCommand)
+	tx := ""
+	if c.TransactionID != nil {
+		t, err := s.transaction(c.TransactionID)
+		if err != nil {
+			return s.unaccepted(c, p, err)
+		}
+		tx, done = t.id, t.part(&c.BaseCommand, done)
+	}
+	s.client.broker.Send(s.ctx, m, tx, s.sent(c, p, m.SizeBytes(), done))
+	return nil
+}
+
+// sent is done, with the class that a send's errors have, and with the bytes
+// given back to the producer's window (OpenWire 10.6).
+func (s *session) sent(c *wire.Message, p *producer, size int, done func(error)) func(error) {
+	windowed := !c.ResponseRequired && p.window > 0 && s.settings.Version >= producerAckVersion
+	if !windowed && !c.ResponseRequired && c.TransactionID == nil {
+		return s.unsent
+	}
+	id := c.ProducerID
+	return func(err error) {
+		done(sendError(err))
+		if windowed {
+			s.out.post(&wire.ProducerAck{ProducerID: id, Size: int32(size)})
+		}
+	}
+}
+
+// sendError gives the error of a send its class: what was not found is a
+// temporary destination.
+func sendError(err error) error { return exceptionIf(message.ErrNotFound, classNoDestination, err) }
+
+// unaccepted gives the window back for a message that did not get to the broker.
+func (s *session) unaccepted(c *wire.Message, p *producer, err error) error {
+	m := message.Message{Body: c.Content, Properties: c.MarshalledProperties}
+	s.sent(c, p, m.SizeBytes(), func(error) {})(nil)
+	return err
+}

@@ -1,0 +1,168 @@
+package openwire
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"sync"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+	"github.com/nixiemq/nixie/internal/queue"
+)
+
+// readBufferBytes is how much is read from the socket at once. Larger frames are
+// read straight into memory of their own.
+const readBufferBytes = 16 << 10
+
+// Reasons for which a session ends that are nobody's fault.
+var (
+	errShutdown = errors.New("the client has shut down")
+	errHungUp   = errors.New("the client has hung up")
+)
+
+// A session is one connection of a client. Its fields belong to the reader, but
+// for what is shared as the fields' own types say.
+type session struct {
+	server *Server
+	conn   net.Conn
+	log    *slog.Logger
+	ctx    context.Context // the connection's root; its cause is why the session ends
+	fail   context.CancelCauseFunc
+	out    *outbox
+	pulse  *pulse
+	writer *writer
+	helped sync.WaitGroup // what Serve has started
+
+	dec        *wire.Decoder
+	in         *bufio.Reader
+	peer       wire.WireFormat
+	settings   wire.Settings
+	client     *client            // nil until ConnectionInfo
+	refused    bool               // ConnectionInfo failed, and the end is near
+	unasked    func(error)        // tells the client of the failure of what it does not wait for
+	unsent     func(error)        // the same for a send
+	negotiated chan wire.Settings // takes one value, for the watch
+}
+
+// Serve serves one connection until it ends or ctx does, and closes it. It
+// returns when nothing of it is left, and has logged why it ended if that was not
+// the client's wish.
+func (s *Server) Serve(ctx context.Context, conn net.Conn) {
+	n := s.newSession(ctx, conn)
+	n.helped.Go(func() { n.guard("watch", n.watch) })
+	n.helped.Go(func() { n.guard("writer", n.write) })
+	n.guard("reader", n.read)
+	n.end(ctx)
+}
+
+func (s *Server) newSession(ctx context.Context, conn net.Conn) *session {
+	ctx, cancel := context.WithCancelCause(ctx)
+	n := &session{
+		server: s, conn: conn, ctx: ctx, fail: cancel,
+		log:        s.o.Log.With(slog.String(keyAddress, conn.RemoteAddr().String())),
+		pulse:      &pulse{},
+		dec:        wire.NewDecoder(),
+		negotiated: make(chan wire.Settings, 1),
+	}
+	n.out = newOutbox(s.o.Limits, cancel)
+	n.writer = newWriter(n.out, conn, s.o.Clock)
+	n.in = bufio.NewReaderSize(&pulseReader{r: conn, pulse: n.pulse}, readBufferBytes)
+	n.unasked = n.tell
+	n.unsent = func(err error) { n.tell(sendError(err)) }
+	return n
+}
+
+// guard runs one of the session's goroutines. Its failure, or its panic, ends the
+// session.
+func (s *session) guard(name string, run func() error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("openwire session panicked", slog.String(keyPart, name), slog.Any(keyError, p), slog.String("stack", string(debug.Stack())))
+			s.fail(fmt.Errorf("%s: panic: %v", name, p))
+		}
+	}()
+	if err := run(); err != nil {
+		s.fail(err)
+	}
+}
+
+// read carries out the states of the connection until there is no next one.
+func (s *session) read() error {
+	for next := (*session).hello; next != nil; {
+		var err error
+		if next, err = next(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write ends the session when it has written everything, which it only has after
+// the outbox's end.
+func (s *session) write() error { return cmp.Or(s.writer.run(s.ctx), errShutdown) }
+
+// end takes the client's connection back, writes what is left to be written to a
+// client that listens, and waits for the goroutines.
+func (s *session) end(server context.Context) {
+	why := context.Cause(s.ctx)
+	switch {
+	case why == nil: // the client has shut down: it gets its last answers
+		s.closeClient(message.Closed, "connection closed", queue.UnknownLast)
+		s.out.finish()
+	case server.Err() != nil:
+		s.closeClient(message.BrokerStopped, "the broker stops", queue.UnknownLast)
+	default:
+		s.closeClient(message.ConnectionLost, why.Error(), queue.UnknownLast)
+	}
+	s.helped.Wait()
+	s.report(why)
+}
+
+// report logs why the session ended.
+func (s *session) report(why error) {
+	level := slog.LevelWarn
+	switch {
+	case why == nil || errors.Is(why, errShutdown) || errors.Is(why, context.Canceled):
+		return
+	case errors.Is(why, errHungUp):
+		level = slog.LevelDebug
+	case errors.Is(why, io.ErrUnexpectedEOF) || errors.Is(why, net.ErrClosed) || errors.As(why, new(net.Error)):
+		level = slog.LevelInfo
+	}
+	s.log.LogAttrs(context.Background(), level, "openwire connection ended", slog.Any(keyError, why))
+}
+
+// tell reports the failure of a command that nobody waits for.
+func (s *session) tell(err error) {
+	if err != nil {
+		s.out.post(&wire.ConnectionError{Exception: throwable(err)})
+	}
+}
+
+// answer reports what became of a command (OpenWire 9.1).
+func (s *session) answer(c *wire.BaseCommand, err error) {
+	switch {
+	case !c.ResponseRequired:
+		s.tell(err)
+	case err != nil:
+		s.out.post(&wire.ExceptionResponse{CorrelationID: c.CommandID, Exception: throwable(err)})
+	default:
+		s.out.post(&wire.Response{CorrelationID: c.CommandID})
+	}
+}
+
+// later is the function that answers a command, for the broker to call.
+func (s *session) later(c *wire.BaseCommand) func(error) {
+	if !c.ResponseRequired {
+		return s.unasked
+	}
+	id := c.CommandID
+	return func(err error) { s.answer(&wire.BaseCommand{CommandID: id, ResponseRequired: true}, err) }
+}

@@ -1,0 +1,88 @@
+package openwire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// A state is what a connection does until it comes into another one, which it
+// returns; nil after the last.
+type state func(*session) (state, error)
+
+// hello announces what we can do, waits for the peer to do so, and computes what
+// both agree on (OpenWire 2). The watch keeps the time.
+func (s *session) hello() (state, error) {
+	info, err := s.server.format.Info()
+	if err != nil {
+		return nil, err
+	}
+	s.out.post(info)
+	frame, err := wire.ReadFrame(s.in, wire.MaxFirstFrameBytes)
+	if err != nil {
+		return nil, fmt.Errorf("first frame: %w", hungUp(err))
+	}
+	ds, err := s.dec.Decode(frame)
+	if err != nil {
+		return nil, err
+	}
+	theirs, ok := ds.(*wire.WireFormatInfo)
+	if !ok {
+		return nil, fmt.Errorf("first frame is a %T: %w", ds, message.ErrInvalid)
+	}
+	if s.peer, err = wire.ParseWireFormat(theirs); err != nil {
+		return nil, err
+	}
+	if s.settings, err = wire.Negotiate(s.server.format, s.peer); err != nil {
+		return nil, err
+	}
+	s.dec.Negotiated(s.settings)
+	s.out.negotiated(s.settings)
+	s.out.post(&wire.BrokerInfo{
+		BrokerID:   &wire.BrokerID{Value: s.server.o.BrokerID},
+		BrokerURL:  wire.NewText(s.server.o.BrokerURL),
+		BrokerName: wire.NewText(s.server.o.BrokerName),
+	})
+	s.negotiated <- s.settings // the watch takes it
+	return (*session).commands, nil
+}
+
+// commands carries out what the client sends, until it shuts down.
+func (s *session) commands() (state, error) {
+	for {
+		s.pulse.waiting.Store(true)
+		frame, err := wire.ReadFrame(s.in, s.settings.MaxFrame)
+		s.pulse.waiting.Store(false)
+		if err != nil {
+			if s.client == nil && errors.Is(err, io.EOF) {
+				return nil, nil // nothing of the client's is left: as good as a ShutdownInfo
+			}
+			return nil, fmt.Errorf("read: %w", hungUp(err))
+		}
+		ds, err := s.dec.Decode(frame)
+		if err == nil {
+			err = s.carryOut(ds)
+		}
+		if err == nil {
+			err = s.out.wait(s.ctx)
+		}
+		s.pulse.signs.Add(1)
+		switch {
+		case errors.Is(err, errShutdown):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// hungUp tells the end of the stream between two frames from one within a frame.
+func hungUp(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errHungUp
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+package openwire
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// Error codes of javax.transaction.xa.XAException, which Java clients read from
+// the end of the text (OpenWire 11).
+const (
+	xaUnknown     = " xaErrorCode:-4" // XAER_NOTA
+	xaUnavailable = " xaErrorCode:-7" // XAER_RMFAIL
+)
+
+// A transaction is a local transaction that is open.
+type transaction struct {
+	id string
+
+	mu     sync.Mutex
+	failed error // of what nobody waited for
+}
+
+// part is done for a command of the transaction: if it fails, and nobody waits
+// for its answer, the transaction can only be rolled back (R-BRK-13).
+func (t *transaction) part(c *wire.BaseCommand, done func(error)) func(error) {
+	if c.ResponseRequired {
+		return done
+	}
+	return func(err error) {
+		if err != nil {
+			t.mu.Lock()
+			t.failed = errors.Join(t.failed, err)
+			t.mu.Unlock()
+		}
+		done(err)
+	}
+}
+
+func (t *transaction) failure() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.failed
+}
+
+// transaction finds an open transaction.
+func (s *session) transaction(id wire.TransactionID) (*transaction, error) {
+	if xa, ok := id.(*wire.XATransactionID); ok {
+		return nil, notStartedXA(xa)
+	}
+	if t := s.client.transactions[id.String()]; t != nil {
+		return t, nil
+	}
+	return nil, notStarted(id)
+}
+
+func notStarted(id wire.TransactionID) error {
+	return exceptionf(classJMS, "Transaction '%s' has not been started.", id)
+}
+
+func notStartedXA(id *wire.XATransactionID) error {
+	return exceptionf(classXA, "Transaction '%s' has not been started.%s", id, xaUnknown)
+}
+
+// transactionInfo begins and ends transactions (OpenWire 11).
+func (s *session) transactionInfo(c *wire.TransactionInfo) error {
+	if err := s.connected("transaction"); err != nil {
+		return err
+	}
+	switch id := c.TransactionID.(type) {
+	case *wire.LocalTransactionID:
+		return s.localTransaction(c, id)
+	case *wire.XATransactionID:
+		return s.xaTransaction(c, id)
+	}
+	if c.Type != wire.TransactionRecover {
+		return exceptionf(classJMS, "TransactionInfo %v has no transaction id", c.Type)
+	}
+	if c.ResponseRequired {
+		s.out.post(&wire.DataArrayResponse{CorrelationID: c.CommandID, Data: []wire.DataStructure{}})
+	}
+	return nil
+}
+
+func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransactionID) error {
+	tx := id.String()
+	switch c.Type {
+	case wire.TransactionBegin:
+		if err := s.client.broker.Begin(tx); err != nil {
+			return err
+		}
+		if s.client.transactions[tx] == nil {
+			s.client.transactions[tx] = &transaction{id: tx}
+		}
+		s.answer(&c.BaseCommand, nil)
+	case wire.TransactionEnd:
+		s.answer(&c.BaseCommand, nil)
+	case wire.TransactionCommitOnePhase:
+		t, err := s.transaction(id)
+		if err != nil {
+			return err
+		}
+		if err := t.failure(); err != nil {
+			s.client.broker.MarkRollbackOnly(tx, err)
+		}
+		delete(s.client.transactions, tx)
+		done := s.later(&c.BaseCommand)
+		s.client.broker.Commit(s.ctx, tx, func(err error) { done(commitError(id, err)) })
+	case wire.TransactionRollback, wire.TransactionForget:
+		if _, err := s.transaction(id); err != nil {
+			return err
+		}
+		delete(s.client.transactions, tx)
+		s.client.broker.Rollback(s.ctx, tx, s.later(&c.BaseCommand))
+	case wire.TransactionPrepare, wire.TransactionCommitTwoPhase:
+		return exceptionf(classJMS, "transaction %s is a local one, it has no %v", tx, c.Type)
+	default:
+		return exceptionf(classIO, "TransactionInfo of unknown type %d", c.Type)
+	}
+	return nil
+}
+
+// commitError is what a failed commit is for the client: the transaction has been
+// rolled back, unless nobody can know.
+func commitError(id wire.TransactionID, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, message.ErrNotFound):
+		return notStarted(id)
+	case errors.Is(err, message.ErrUnavailable):
+		return err
+	}
+	return exception(classRolledBack, err)
+}
+
+// xaTransaction refuses distributed transactions, which this version does not
+// offer: what could begin or prepare one finds the resource manager unavailable,
+// and there is none to end.
+func (s *session) xaTransaction(c *wire.TransactionInfo, id *wire.XATransactionID) error {
+	switch c.Type {
+	case wire.TransactionCommitOnePhase, wire.TransactionCommitTwoPhase, wire.TransactionRollback, wire.TransactionForget:
+		return notStartedXA(id)
+	case wire.TransactionBegin, wire.TransactionEnd, wire.TransactionPrepare:
+		return exceptionf(classXA, "Transaction '%s': distributed transactions are not offered.%s", id, xaUnavailable)
+	}
+	return exceptionf(classIO, "TransactionInfo of unknown type %d", c.Type)
+}
