@@ -178,41 +178,44 @@ func (a *Advisories) message(d message.Destination, connection string, operation
 }
 
 // welcome tells a new consumer of the temporary destinations there are, if it is
-// one that wants to know.
+// one that wants to know. An offer fails only where the consumer has gone again.
 //
-// One that goes meanwhile could be told of after its removal was published; so
-// those that are gone afterwards are taken back.
-func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec broker.ConsumerSpec) error {
+// A destination that goes meanwhile could be told of after its removal was
+// published; so those that are gone afterwards are taken back.
+func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec broker.ConsumerSpec) {
 	wanted := advisoriesOf(spec.Destination)
 	if a == nil || wanted == nil {
-		return nil
+		return
 	}
-	told := map[message.Destination]string{}
+	var told []broker.TempDestination
 	for _, t := range b.TempDestinations() {
 		if wanted[t.Destination.Kind] {
-			told[t.Destination] = t.Connection
-			if err := a.offer(ctx, c, spec.ID, t.Destination, t.Connection, wire.DestinationAdd); err != nil {
-				return err
-			}
+			a.offer(ctx, c, spec.ID, t, wire.DestinationAdd)
+			told = append(told, t)
 		}
 	}
+	if len(told) == 0 {
+		return
+	}
+	left := map[message.Destination]bool{}
 	for _, t := range b.TempDestinations() {
-		delete(told, t.Destination)
+		left[t.Destination] = true
 	}
-	for d, connection := range told {
-		if err := a.offer(ctx, c, spec.ID, d, connection, wire.DestinationRemove); err != nil {
-			return err
+	for _, t := range told {
+		if !left[t.Destination] {
+			a.offer(ctx, c, spec.ID, t, wire.DestinationRemove)
 		}
 	}
-	return nil
 }
 
-func (a *Advisories) offer(ctx context.Context, c Connection, consumer string, d message.Destination, connection string, operation wire.DestinationOperation) error {
-	m, err := a.message(d, connection, operation)
-	if err != nil {
-		return err
+func (a *Advisories) offer(ctx context.Context, c Connection, consumer string, t broker.TempDestination, operation wire.DestinationOperation) {
+	m, err := a.message(t.Destination, t.Connection, operation)
+	if err == nil {
+		err = c.Offer(ctx, consumer, m, nil)
 	}
-	return c.Offer(ctx, consumer, m, nil)
+	if err != nil {
+		a.log.LogAttrs(ctx, slog.LevelDebug, "advisory was not offered", slog.String(keyConsumer, consumer), slog.Any(keyError, err))
+	}
 }
 
 // advisoriesOf is which kinds of temporary destination a consumer of d is told

@@ -1,6 +1,7 @@
 package openwire
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/nixiemq/nixie/internal/broker"
@@ -81,12 +82,13 @@ func (s *session) refuse(c *wire.BaseCommand, err error) {
 		return
 	}
 	s.refused = true
+	s.log.LogAttrs(s.ctx, slog.LevelWarn, "openwire connection refused", slog.Any(keyError, err))
 	s.helped.Go(func() {
 		wake, stop := s.server.o.Clock.At(s.server.o.Clock.Now().Add(refusalDelay))
 		defer stop()
 		select {
 		case <-wake:
-			s.fail(err)
+			s.fail(errRefused)
 		case <-s.ctx.Done():
 		}
 	})

@@ -62,9 +62,9 @@ func exceptionf(class, format string, args ...any) error {
 	return &javaError{class, fmt.Errorf(format, args...)}
 }
 
-// exceptionIf gives err the class if it is of the kind.
+// exceptionIf gives err the class if it is of the kind and has none yet.
 func exceptionIf(kind error, class string, err error) error {
-	if errors.Is(err, kind) {
+	if _, ok := errors.AsType[*javaError](err); !ok && errors.Is(err, kind) {
 		return exception(class, err)
 	}
 	return err

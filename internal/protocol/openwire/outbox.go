@@ -116,15 +116,19 @@ func (o *outbox) signal() {
 	}
 }
 
-// take gets all that waits; spare is memory for what comes next. more is false
-// where nothing will follow.
+// take gets all that waits; if it gets something, it keeps spare as memory for
+// what comes next. more is false where nothing will follow.
 func (o *outbox) take(spare []item) (taken []item, more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	taken = o.items
-	o.items = spare[:0]
-	o.writing = len(taken) > 0
-	return taken, !o.ended || o.writing
+	if o.writing = len(o.items) > 0; o.writing {
+		taken, o.items = o.items, spare[:0]
+		return taken, true
+	}
+	if cap(o.items) > idleItems {
+		o.items = nil
+	}
+	return nil, !o.ended
 }
 
 // written says how much of what was taken has been written.

@@ -48,8 +48,10 @@ func (s *session) sent(c *wire.Message, p *producer, size int, done func(error))
 }
 
 // sendError gives the error of a send its class: what was not found is a
-// temporary destination.
-func sendError(err error) error { return exceptionIf(message.ErrNotFound, classNoDestination, err) }
+// temporary destination, what is invalid cannot be sent to.
+func sendError(err error) error {
+	return exceptionIf(message.ErrInvalid, classInvalidDestination, exceptionIf(message.ErrNotFound, classNoDestination, err))
+}
 
 // unaccepted gives the window back for a message that did not get to the broker.
 func (s *session) unaccepted(c *wire.Message, p *producer, err error) error {

@@ -19,10 +19,11 @@ import (
 
 // readBufferBytes is how much is read from the socket at once. Larger frames are
 // read straight into memory of their own.
-const readBufferBytes = 16 << 10
+const readBufferBytes = 8 << 10
 
-// Reasons for which a session ends that are nobody's fault.
+// Reasons for which a session ends that need no more words.
 var (
+	errRefused  = errors.New("the connection was refused")
 	errShutdown = errors.New("the client has shut down")
 	errHungUp   = errors.New("the client has hung up")
 )
@@ -122,18 +123,19 @@ func (s *session) end(server context.Context) {
 		s.closeClient(message.ConnectionLost, why.Error(), queue.UnknownLast)
 	}
 	s.helped.Wait()
-	s.report(why)
+	if why != nil && server.Err() == nil {
+		s.report(why)
+	}
 }
 
-// report logs why the session ended.
+// report logs why the session ended before its time.
 func (s *session) report(why error) {
 	level := slog.LevelWarn
+	var network net.Error
 	switch {
-	case why == nil || errors.Is(why, errShutdown) || errors.Is(why, context.Canceled):
-		return
-	case errors.Is(why, errHungUp):
+	case errors.Is(why, errHungUp), errors.Is(why, errRefused):
 		level = slog.LevelDebug
-	case errors.Is(why, io.ErrUnexpectedEOF) || errors.Is(why, net.ErrClosed) || errors.As(why, new(net.Error)):
+	case errors.Is(why, io.ErrUnexpectedEOF), errors.Is(why, net.ErrClosed), errors.As(why, &network):
 		level = slog.LevelInfo
 	}
 	s.log.LogAttrs(context.Background(), level, "openwire connection ended", slog.Any(keyError, why))

@@ -1,6 +1,7 @@
 package openwire
 
 import (
+	"context"
 	"errors"
 	"sync"
 
@@ -19,8 +20,10 @@ const (
 type transaction struct {
 	id string
 
-	mu     sync.Mutex
-	failed error // of what nobody waited for
+	mu      sync.Mutex
+	pending int           // commands that nobody waits for, and that the broker has not answered
+	idle    chan struct{} // closed when pending comes down to 0; nil while nobody waits for that
+	failed  error         // of such commands
 }
 
 // part is done for a command of the transaction: if it fails, and nobody waits
@@ -29,17 +32,39 @@ func (t *transaction) part(c *wire.BaseCommand, done func(error)) func(error) {
 	if c.ResponseRequired {
 		return done
 	}
+	t.mu.Lock()
+	t.pending++
+	t.mu.Unlock()
 	return func(err error) {
-		if err != nil {
-			t.mu.Lock()
-			t.failed = errors.Join(t.failed, err)
-			t.mu.Unlock()
-		}
 		done(err)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.pending--
+		if err != nil {
+			t.failed = errors.Join(t.failed, err)
+		}
+		if t.pending == 0 && t.idle != nil {
+			close(t.idle)
+			t.idle = nil
+		}
 	}
 }
 
-func (t *transaction) failure() error {
+// outcome waits until all of the transaction is answered, and tells what failed.
+func (t *transaction) outcome(ctx context.Context) error {
+	t.mu.Lock()
+	if t.pending == 0 {
+		defer t.mu.Unlock()
+		return t.failed
+	}
+	idle := make(chan struct{})
+	t.idle = idle
+	t.mu.Unlock()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.failed
@@ -69,19 +94,19 @@ func (s *session) transactionInfo(c *wire.TransactionInfo) error {
 	if err := s.connected("transaction"); err != nil {
 		return err
 	}
+	if c.Type == wire.TransactionRecover { // there are no prepared ones
+		if c.ResponseRequired {
+			s.out.post(&wire.DataArrayResponse{CorrelationID: c.CommandID, Data: []wire.DataStructure{}})
+		}
+		return nil
+	}
 	switch id := c.TransactionID.(type) {
 	case *wire.LocalTransactionID:
 		return s.localTransaction(c, id)
 	case *wire.XATransactionID:
 		return s.xaTransaction(c, id)
 	}
-	if c.Type != wire.TransactionRecover {
-		return exceptionf(classJMS, "TransactionInfo %v has no transaction id", c.Type)
-	}
-	if c.ResponseRequired {
-		s.out.post(&wire.DataArrayResponse{CorrelationID: c.CommandID, Data: []wire.DataStructure{}})
-	}
-	return nil
+	return exceptionf(classJMS, "TransactionInfo %v has no transaction id", c.Type)
 }
 
 func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransactionID) error {
@@ -102,7 +127,7 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 		if err != nil {
 			return err
 		}
-		if err := t.failure(); err != nil {
+		if err := t.outcome(s.ctx); err != nil {
 			s.client.broker.MarkRollbackOnly(tx, err)
 		}
 		delete(s.client.transactions, tx)

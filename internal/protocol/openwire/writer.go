@@ -32,6 +32,7 @@ type writer struct {
 	enc   *wire.Encoder
 	outgoing
 	buf  []byte
+	now  int64 // when items were last taken, Unix milliseconds
 	done tally // of what is in buf
 	lost int   // deliveries whose message had gone before their turn
 
@@ -49,21 +50,19 @@ func (w *writer) run(ctx context.Context) error {
 	var spare []item
 	for {
 		items, more := w.out.take(spare)
-		for i := range items {
-			if err := w.item(&items[i]); err != nil {
-				return err
+		if len(items) > 0 {
+			w.now = w.clock.Now().UnixMilli()
+			for i := range items {
+				if err := w.item(&items[i]); err != nil {
+					return err
+				}
+				items[i] = item{}
 			}
-			items[i] = item{}
-		}
-		spare = items
-		if len(items) > 0 && len(w.buf) < flushBytes {
-			continue // until nothing waits
+			spare = items
+			continue // what has come meanwhile goes along
 		}
 		if err := w.flush(); err != nil || !more {
 			return err
-		}
-		if len(items) > 0 {
-			continue
 		}
 		if cap(spare) > idleItems {
 			spare = nil
@@ -118,7 +117,7 @@ func (w *writer) delivery(d *broker.Delivery) error {
 		}
 		d.Message = m
 	}
-	dispatch, err := w.dispatch(d, w.clock.Now().UnixMilli())
+	dispatch, err := w.dispatch(d, w.now)
 	if err == nil {
 		w.buf, err = w.enc.Append(w.buf, dispatch)
 	}

@@ -1,0 +1,61 @@
+package openwire
+
+import (
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+	"github.com/nixiemq/nixie/internal/queue"
+)
+
+// messageAck passes an acknowledgement on (OpenWire 10.4). Where nobody waits for
+// the answer and the acknowledgement fails, its transaction can only be rolled
+// back (R-BRK-13).
+func (s *session) messageAck(c *wire.MessageAck) error {
+	if err := s.connected("acknowledge"); err != nil {
+		return err
+	}
+	switch {
+	case c.ConsumerID == nil:
+		return exceptionf(classJMS, "MessageAck has no consumer id")
+	case c.AckType < wire.AckDelivered || c.AckType > wire.AckExpired:
+		return exceptionf(classJMS, "MessageAck of unknown type %d", c.AckType)
+	}
+	from, err := c.Destination.Destination()
+	if err != nil {
+		return exception(classInvalidDestination, err)
+	}
+	a := broker.Ack{
+		Consumer: s.client.consumers[*c.ConsumerID], Destination: from, Type: queue.AckType(c.AckType),
+		First: ref(c.FirstMessageID), Last: ref(c.LastMessageID), Count: int(c.MessageCount),
+	}
+	if a.Consumer == "" {
+		a.Consumer = c.ConsumerID.String()
+	}
+	if c.PoisonCause != nil {
+		a.Text = c.PoisonCause.String()
+	}
+	done := s.later(&c.BaseCommand)
+	if c.TransactionID != nil && transactional[c.AckType] {
+		t, err := s.transaction(c.TransactionID)
+		if err != nil {
+			return err
+		}
+		a.Tx = t.id
+		done = t.part(&c.BaseCommand, done)
+	}
+	s.client.broker.Ack(s.ctx, a, done)
+	return nil
+}
+
+// transactional lists the acknowledgements that may belong to a transaction.
+// DELIVERED never does, even if it carries an id (OpenWire 10.4); POISON must not,
+// which is for the broker to say.
+var transactional = map[wire.AckType]bool{wire.AckStandard: true, wire.AckIndividual: true, wire.AckPoison: true}
+
+// ref names a message as a client does: by what the broker has numbered it, if
+// the client repeats that, and by its id.
+func ref(id *wire.MessageID) queue.Ref {
+	if id == nil {
+		return queue.Ref{}
+	}
+	return queue.Ref{Position: uint64(max(id.BrokerSequenceID, 0)), ID: id.ID()}
+}
