@@ -64,7 +64,7 @@ func decodeText(content []byte) (Text, error) {
 	if r.err == nil && r.p != len(content) {
 		r.fail("%d surplus bytes", len(content)-r.p)
 	}
-	return Text{s, r.err == nil}, r.err
+	return Text{s, true}, r.err
 }
 
 func decodeStream(content []byte) (List, error) {

@@ -21,7 +21,7 @@ func NewDecoder() *Decoder { return &Decoder{r: reader{version: MaxVersion}} }
 // empty cache.
 func (d *Decoder) Negotiated(s Settings) {
 	d.negotiated = true
-	d.r = reader{version: s.Version, tight: s.Tight, cacheOn: s.Cache, stackTrace: s.StackTrace}
+	d.r = reader{version: s.Version, tight: s.Tight, cacheOn: s.Cache, stackTrace: s.StackTrace, names: new(nameTable)}
 	d.r.cache.reset(s.CacheSize)
 }
 

@@ -1,11 +1,11 @@
 package wire
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/nixiemq/nixie/internal/message"
 )
@@ -26,18 +26,14 @@ const firstStepBytes = 64 << 10
 // message.ErrOverLimit. At the end of the stream the error is io.EOF, within a
 // frame io.ErrUnexpectedEOF; other errors are r's own.
 func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	size := int64(int32(binary.BigEndian.Uint32(head[:])))
+	size, err := readSize(r)
 	switch {
+	case err != nil:
+		return nil, err
 	case size < 1:
 		return nil, fmt.Errorf("frame of %d bytes: %w", size, message.ErrInvalid)
 	case size > limit:
 		return nil, fmt.Errorf("frame of %d bytes, the limit is %d: %w", size, limit, message.ErrOverLimit)
-	case size > math.MaxInt:
-		return nil, fmt.Errorf("frame of %d bytes: %w", size, message.ErrOverLimit)
 	}
 	frame := make([]byte, min(size, firstStepBytes))
 	for have := 0; ; {
@@ -56,4 +52,24 @@ func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 		copy(grown, frame)
 		frame = grown
 	}
+}
+
+// readSize reads the size of a frame. From a bufio.Reader it does so without
+// allocating.
+func readSize(r io.Reader) (int64, error) {
+	if br, ok := r.(*bufio.Reader); ok {
+		head, err := br.Peek(4)
+		if err != nil {
+			if len(head) > 0 && errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, err
+		}
+		size := int64(int32(binary.BigEndian.Uint32(head)))
+		_, err = br.Discard(4)
+		return size, err
+	}
+	var head [4]byte
+	_, err := io.ReadFull(r, head[:])
+	return int64(int32(binary.BigEndian.Uint32(head[:]))), err
 }

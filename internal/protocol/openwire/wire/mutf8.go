@@ -1,11 +1,6 @@
 package wire
 
-import (
-	"fmt"
-	"unicode/utf8"
-
-	"github.com/nixiemq/nixie/internal/message"
-)
+import "unicode/utf8"
 
 // Strings of the wire are UTF-16 in Java's modified UTF-8 (OpenWire 6.3). In Go
 // they are UTF-8: pairs of surrogates become the character they stand for, and
@@ -36,22 +31,22 @@ func latin1(b []byte) string {
 	return string(b)
 }
 
-// decodeUTF decodes modified UTF-8 and standard UTF-8 alike. Bytes that are
-// neither are message.ErrInvalid.
-func decodeUTF(b []byte) (string, error) {
+// decodeUTF decodes modified UTF-8 and standard UTF-8 alike. ok is false for bytes
+// that are neither.
+func decodeUTF(b []byte) (s string, ok bool) {
 	i := 0
 	for i < len(b) && b[i] < 0x80 {
 		i++
 	}
 	if i == len(b) {
-		return string(b), nil
+		return string(b), true
 	}
 	out := append(make([]byte, 0, len(b)), b[:i]...)
 	var high rune // a surrogate that waits for its other half
 	for i < len(b) {
 		c, n := decodeUnit(b[i:])
 		if n == 0 {
-			return "", fmt.Errorf("bad modified UTF-8 at byte %d of %d: %w", i, len(b), message.ErrInvalid)
+			return "", false
 		}
 		i += n
 		if high != 0 {
@@ -72,7 +67,7 @@ func decodeUTF(b []byte) (string, error) {
 			out = utf8.AppendRune(out, c)
 		}
 	}
-	return string(out), nil
+	return string(out), true
 }
 
 // decodeUnit reads one character from the front of b: a UTF-16 unit, or a

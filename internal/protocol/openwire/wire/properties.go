@@ -62,8 +62,8 @@ func sameKey(raw []byte, key string) bool {
 	}
 	for _, c := range raw {
 		if c >= 0x80 {
-			s, err := decodeUTF(raw)
-			return err == nil && s == key
+			s, ok := decodeUTF(raw)
+			return ok && s == key
 		}
 	}
 	return false
@@ -71,7 +71,7 @@ func sameKey(raw []byte, key string) bool {
 
 // MergeProperties appends to dst the primitive map b with the entries of add
 // put at its end. Entries of b with a key of add are left out, all others keep
-// their bytes. b may be nil or the null map. A b that is no map is
+// their bytes. dst and b must not overlap. b may be nil or the null map. A b that is no map is
 // message.ErrInvalid; dst comes back as it was where there is an error.
 func MergeProperties(dst, b []byte, add Map) ([]byte, error) {
 	start := len(dst)

@@ -29,6 +29,7 @@ type reader struct {
 	stackTrace bool
 	depth      int
 	cache      readCache
+	names      *nameTable
 }
 
 // fail keeps the first error and ends the frame.
@@ -183,27 +184,69 @@ func (r *reader) text() Text {
 	if !r.flag() {
 		return Text{}
 	}
-	return Text{r.stringData(), r.err == nil}
+	s := r.stringData()
+	return Text{s, r.err == nil}
 }
 
-// str reads a string field and takes null for "".
+func (r *reader) stringData() string {
+	data, ascii := r.rawString()
+	return r.decoded(data, ascii)
+}
+
+// str reads the string of an id or a destination and takes null for "". What
+// came before is found again, not allocated again.
 func (r *reader) str() string {
 	if !r.flag() {
 		return ""
 	}
-	return r.stringData()
+	data, ascii := r.rawString()
+	if r.names == nil || len(data) > maxNameBytes || len(data) == 0 {
+		return r.decoded(data, ascii)
+	}
+	name := r.names.entry(data)
+	if *name != string(data) {
+		s := r.decoded(data, ascii)
+		if len(s) != len(data) || !plainASCII(s) {
+			return s
+		}
+		*name = s
+	}
+	return *name
 }
 
-func (r *reader) stringData() string {
-	if r.tight && r.flag() { // one byte for each character, and a signed length
-		data := r.take(int(r.int16()))
+// rawString reads the bytes of a string. In tight encoding a bit says that there
+// is one byte for each character, and then the length is signed.
+func (r *reader) rawString() (data []byte, ascii bool) {
+	if r.tight && r.flag() {
+		return r.take(int(r.int16())), true
+	}
+	return r.take(int(r.uint16())), false
+}
+
+func (r *reader) decoded(data []byte, ascii bool) string {
+	if ascii {
 		return latin1(data)
 	}
-	s, err := decodeUTF(r.take(int(r.uint16())))
-	if err != nil {
-		r.fail("%v", err)
+	s, ok := decodeUTF(data)
+	if !ok {
+		r.fail("bad modified UTF-8 in a string of %d bytes", len(data))
 	}
 	return s
+}
+
+// maxNameBytes is the longest string that is kept to be found again.
+const maxNameBytes = 256
+
+// A nameTable holds plain ASCII strings of late, by their place.
+type nameTable [64]string
+
+func (t *nameTable) entry(data []byte) *string {
+	n := uint(len(data))
+	h := n*31 + uint(data[n-1])*7 + uint(data[n/2])
+	if n > 4 {
+		h += uint(data[n-3])*13 + uint(data[n-5])*17
+	}
+	return &t[h%uint(len(t))]
 }
 
 // enter begins a nested object of one class. It reports false for null, and

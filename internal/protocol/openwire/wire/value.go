@@ -100,13 +100,7 @@ func (r *reader) value() any {
 	}
 }
 
-func (r *reader) utf(n int) string {
-	s, err := decodeUTF(r.take(n))
-	if err != nil {
-		r.fail("%v", err)
-	}
-	return s
-}
+func (r *reader) utf(n int) string { return r.decoded(r.take(n), false) }
 
 // innerMap reads a map within a map or list.
 func (r *reader) innerMap() any {

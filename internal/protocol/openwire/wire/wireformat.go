@@ -105,8 +105,8 @@ func (f WireFormat) Info() (*WireFormatInfo, error) {
 // ParseWireFormat reads a peer's announcement. A wrong magic, a version below 1,
 // and a value of the wrong type are message.ErrInvalid; unknown properties are
 // passed over. Numbers may be int or long.
-func ParseWireFormat(info *WireFormatInfo) (WireFormat, error) {
-	f := WireFormat{Version: info.Version}
+func ParseWireFormat(info *WireFormatInfo) (f WireFormat, err error) {
+	f = WireFormat{Version: info.Version}
 	if info.Magic != Magic {
 		return f, fmt.Errorf("wire format: magic %q: %w", info.Magic[:], message.ErrInvalid)
 	}
@@ -120,40 +120,58 @@ func ParseWireFormat(info *WireFormatInfo) (WireFormat, error) {
 	if len(m) > maxWireFormatKeys {
 		return f, fmt.Errorf("wire format: %d properties: %w", len(m), message.ErrOverLimit)
 	}
+	fields := f.fields()
 	for _, e := range m {
-		if !f.set(e) {
+		if !set(fields[e.Key], e.Value) {
 			return f, fmt.Errorf("wire format: %s is a %T: %w", e.Key, e.Value, message.ErrInvalid)
 		}
 	}
 	return f, nil
 }
 
-// set takes one property over and reports whether its value has a fitting type.
-func (f *WireFormat) set(e Entry) bool {
-	flags := map[string]*bool{keyTight: &f.TightEncodingEnabled, keyCache: &f.CacheEnabled, keyStackTrace: &f.StackTraceEnabled,
-		keyTCPNoDelay: &f.TCPNoDelayEnabled, keyNoSizePrefix: &f.SizePrefixDisabled, keyMaxFrameOn: &f.MaxFrameSizeEnabled}
-	texts := map[string]*string{keyHost: &f.Host, keyProviderName: &f.ProviderName, keyProviderVer: &f.ProviderVersion,
-		keyPlatform: &f.PlatformDetails}
-	times := map[string]*time.Duration{keyMaxInactivity: &f.MaxInactivityDuration, keyInitialDelay: &f.InitialDelay}
-	if e.Value == nil {
+// fields gives the places of all properties that are known.
+func (f *WireFormat) fields() map[string]any {
+	return map[string]any{
+		keyTight:         &f.TightEncodingEnabled,
+		keyCache:         &f.CacheEnabled,
+		keyCacheSize:     &f.CacheSize,
+		keyStackTrace:    &f.StackTraceEnabled,
+		keyTCPNoDelay:    &f.TCPNoDelayEnabled,
+		keyNoSizePrefix:  &f.SizePrefixDisabled,
+		keyMaxFrame:      &f.MaxFrameSize,
+		keyMaxFrameOn:    &f.MaxFrameSizeEnabled,
+		keyMaxInactivity: &f.MaxInactivityDuration,
+		keyInitialDelay:  &f.InitialDelay,
+		keyHost:          &f.Host,
+		keyProviderName:  &f.ProviderName,
+		keyProviderVer:   &f.ProviderVersion,
+		keyPlatform:      &f.PlatformDetails,
+	}
+}
+
+// set puts a value into a field and reports whether it has a fitting type. Null
+// and properties that are not known are passed over.
+func set(field, v any) (ok bool) {
+	if v == nil {
 		return true
 	}
-	ok := true
-	switch {
-	case flags[e.Key] != nil:
-		*flags[e.Key], ok = e.Value.(bool)
-	case texts[e.Key] != nil:
-		*texts[e.Key], ok = e.Value.(string)
-	case times[e.Key] != nil:
-		var ms int64
-		ms, ok = integer(e.Value)
-		*times[e.Key] = milliseconds(ms)
-	case e.Key == keyCacheSize:
+	switch p := field.(type) {
+	case *bool:
+		*p, ok = v.(bool)
+	case *string:
+		*p, ok = v.(string)
+	case *int32: // the cache size, which must fit a slot number
 		var n int64
-		n, ok = integer(e.Value)
-		f.CacheSize = int32(min(max(n, 0), math.MaxInt16))
-	case e.Key == keyMaxFrame:
-		f.MaxFrameSize, ok = integer(e.Value)
+		n, ok = integer(v)
+		*p = int32(min(max(n, 0), math.MaxInt16))
+	case *int64:
+		*p, ok = integer(v)
+	case *time.Duration:
+		var ms int64
+		ms, ok = integer(v)
+		*p = milliseconds(ms)
+	default:
+		ok = true
 	}
 	return ok
 }

@@ -69,6 +69,8 @@ type writeCache struct {
 	next  int // the next slot to give away
 	evict int // the oldest slot in use
 
+	recent [recentKeys]recentKey // keys of late, by their place
+
 	frameNext  int        // next at the begin of the frame
 	frameAdded []cacheKey // what this frame has added
 }
@@ -80,12 +82,52 @@ func (c *writeCache) reset(size int) {
 	*c = writeCache{size: size, slots: map[cacheKey]int16{}}
 }
 
+// recentKeys is how many keys are found without the map, which spends most of
+// an encoding on hashing. A power of two.
+const recentKeys = 32
+
+type recentKey struct {
+	key  cacheKey
+	slot int16
+	set  bool
+}
+
+// place is where in recent a key belongs: a hash of what is cheap to look at.
+func (k *cacheKey) place() int {
+	h := uint(k.code)*7 + uint(k.a)*3 + uint(k.b)*5 + uint(len(k.text))
+	if n := len(k.text); n > 0 {
+		h += uint(k.text[n-1]) * 11
+	}
+	return int(h % recentKeys)
+}
+
+// find looks a key up.
+func (c *writeCache) find(k *cacheKey) (slot int16, ok bool) {
+	r := &c.recent[k.place()]
+	if r.set && r.key == *k {
+		return r.slot, true
+	}
+	if slot, ok = c.slots[*k]; ok {
+		*r = recentKey{*k, slot, true}
+	}
+	return slot, ok
+}
+
+// forget takes a key out of its slot.
+func (c *writeCache) forget(slot int) {
+	k := &c.keys[slot]
+	delete(c.slots, *k)
+	if r := &c.recent[k.place()]; r.set && r.key == *k {
+		*r = recentKey{}
+	}
+	*k, c.used[slot] = cacheKey{}, false
+}
+
 // begin makes room before a frame: first in, first out.
 func (c *writeCache) begin() {
 	for len(c.slots) > max(c.size-reserveSlots, 0) {
 		if c.evict < len(c.used) && c.used[c.evict] {
-			delete(c.slots, c.keys[c.evict])
-			c.keys[c.evict], c.used[c.evict] = cacheKey{}, false
+			c.forget(c.evict)
 		}
 		c.evict = (c.evict + 1) % c.size
 	}
@@ -95,12 +137,9 @@ func (c *writeCache) begin() {
 // rollback forgets what the frame has added: it will not be sent.
 func (c *writeCache) rollback() {
 	for _, k := range c.frameAdded {
-		slot, ok := c.slots[k]
-		if !ok {
-			continue
+		if slot, ok := c.slots[k]; ok {
+			c.forget(int(slot))
 		}
-		delete(c.slots, k)
-		c.keys[slot], c.used[slot] = cacheKey{}, false
 	}
 	c.next, c.frameAdded = c.frameNext, c.frameAdded[:0]
 }
@@ -117,7 +156,7 @@ func (c *writeCache) add(k cacheKey) int16 {
 		c.used = append(c.used, make([]bool, slot+1-len(c.used))...)
 	}
 	if c.used[slot] { // next has overtaken evict: a frame used up the reserve
-		delete(c.slots, c.keys[slot])
+		c.forget(slot)
 	}
 	c.keys[slot], c.used[slot] = k, true
 	c.slots[k] = int16(slot)
@@ -130,7 +169,7 @@ func (c *writeCache) add(k cacheKey) int16 {
 // loose encoding the object takes its slot before those inside it do, in tight
 // encoding after them.
 func (w *writer) cacheRef(k cacheKey) (at int, known bool) {
-	if slot, ok := w.cache.slots[k]; ok {
+	if slot, ok := w.cache.find(&k); ok {
 		w.flag(false)
 		w.int16(slot)
 		return 0, true

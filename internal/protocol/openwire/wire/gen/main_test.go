@@ -62,6 +62,7 @@ func TestTableErrors(t *testing.T) {
 	tests := map[string]string{
 		"no YAML":           "types: [",
 		"unknown parent":    "types: [{name: A, code: 1, parent: B, fields: []}]",
+		"nested and new":    "types: [{name: A, code: 1, since: 1, fields: [{name: x, type: nested, of: B, since: 1}]}, {name: B, code: 2, since: 3, fields: []}]",
 		"unknown wire type": "types: [{name: A, code: 1, fields: [{name: x, type: complex}]}]",
 	}
 	for name, src := range tests {

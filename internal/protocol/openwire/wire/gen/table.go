@@ -58,6 +58,11 @@ func parse(src []byte) (*table, error) {
 		if d.Parent != "" && t.byName[d.Parent] == nil {
 			return nil, fmt.Errorf("type %s: unknown parent %s", d.Name, d.Parent)
 		}
+		for _, f := range d.Fields {
+			if of := t.byName[f.Of]; of != nil && of.Since > 1 { // there is no check for that
+				return nil, fmt.Errorf("field %s.%s: %s is not in all versions", d.Name, f.Name, f.Of)
+			}
+		}
 	}
 	return t, nil
 }
