@@ -10,43 +10,66 @@ import (
 func (m *Machine) ack(c Ack) {
 	k := m.byID[c.Consumer]
 	if k == nil || !k.handed { // R-BRK-11, R-BRK-12
-		m.tell(StrayAck, nil, fmt.Sprintf("ack of %s for consumer %s: it has nothing", c.Last.ID, c.Consumer))
-		m.answer(c.Done, nil)
-		return
-	}
-	if c.Type == Unmatched {
+		m.tell(StrayAck, nil, fmt.Sprintf("ack of %s for consumer %s: it was handed nothing", c.Last.ID, c.Consumer))
 		m.answer(c.Done, nil)
 		return
 	}
 	if c.Type == Individual {
 		c.First = c.Last
 	}
-	first, last, n, err := m.span(k, c.First, c.Last)
-	switch {
-	case err != nil && c.Type == Individual: // R-BRK table: silently ignored there; told here
+	var err error
+	if c.Type != Unmatched {
+		err = m.ackRange(k, c)
+	}
+	if err != nil && c.Type == Individual { // silently ignored by ActiveMQ (spec 4.5); told here
 		m.tell(StrayAck, nil, err.Error())
 		err = nil
-	case err == nil && c.Type == Standard && c.Tx == "" && m.o.Redelivers && c.Count != n: // R-BRK-10
-		err = fmt.Errorf("unmatched acknowledge: it says %d messages, and the range up to %s has %d: %w", c.Count, c.Last.ID, n, message.ErrInvalid)
-	case err == nil && c.Type == Poison && c.Tx != "":
-		err = fmt.Errorf("poison acknowledge of %s inside transaction %s: %w", c.Last.ID, c.Tx, message.ErrInvalid)
-	case err == nil:
-		m.acknowledge(k, c, first, last)
 	}
 	m.answer(c.Done, err)
 }
 
+// ackRange checks an acknowledgement and applies it, whole or not at all (R-BRK-10).
+func (m *Machine) ackRange(k *Consumer, c Ack) error {
+	first, last, n, err := m.span(k, c.First, c.Last)
+	switch {
+	case err != nil:
+		return err
+	case c.Type == Standard && c.Tx == "" && m.o.Redelivers && c.Count != n:
+		return fmt.Errorf("unmatched acknowledge: it says %d messages, and the range up to %s has %d: %w", c.Count, c.Last.ID, n, message.ErrInvalid)
+	case c.Type == Poison && c.Tx != "":
+		return fmt.Errorf("poison acknowledge of %s inside transaction %s: %w", c.Last.ID, c.Tx, message.ErrInvalid)
+	}
+	switch c.Type {
+	case Delivered:
+		k.widen(c.Count)
+	case Poison, ExpiredAck:
+		k.narrow(1)
+	}
+	for it := first; ; {
+		next, end := it.next, it == last
+		m.ackOne(k, c, it, end)
+		if end {
+			return nil
+		}
+		it = next
+	}
+}
+
 // span finds the range from first to last in what a consumer has.
 func (m *Machine) span(k *Consumer, first, last Ref) (from, to *Item, n int, err error) {
+	unmatched := func(r Ref, what string) error {
+		return fmt.Errorf("unmatched acknowledge: consumer %s %s message %s: %w", k.ID, what, r.ID, message.ErrInvalid)
+	}
 	to = m.find(k, last)
 	if to == nil {
-		return nil, nil, 0, fmt.Errorf("unmatched acknowledge: consumer %s does not have message %s: %w", k.ID, last.ID, message.ErrInvalid)
+		return nil, nil, 0, unmatched(last, "does not have")
 	}
 	from = k.held.head
 	if !first.IsZero() {
-		if from = m.find(k, first); from == nil {
-			return nil, nil, 0, fmt.Errorf("unmatched acknowledge: consumer %s does not have message %s: %w", k.ID, first.ID, message.ErrInvalid)
-		}
+		from = m.find(k, first)
+	}
+	if from == nil {
+		return nil, nil, 0, unmatched(first, "does not have")
 	}
 	for it := from; it != nil; it = it.next {
 		n++
@@ -54,13 +77,13 @@ func (m *Machine) span(k *Consumer, first, last Ref) (from, to *Item, n int, err
 			return from, to, n, nil
 		}
 	}
-	return nil, nil, 0, fmt.Errorf("unmatched acknowledge: message %s does not follow %s: %w", last.ID, first.ID, message.ErrInvalid)
+	return nil, nil, 0, unmatched(first, "was handed the last of the range before")
 }
 
 // find gets what a consumer has by position, or by id for clients that do not
 // repeat the position.
 func (m *Machine) find(k *Consumer, r Ref) *Item {
-	if it := m.out[r.Position]; it != nil && it.consumer == k && (r.ID.IsZero() || sameID(it.ID, r.ID)) {
+	if it := m.out[r.Position]; it != nil && it.place == out && it.consumer == k && (r.ID.IsZero() || sameID(it.ID, r.ID)) {
 		return it
 	}
 	for it := k.held.head; it != nil && !r.ID.IsZero(); it = it.next {
@@ -75,83 +98,55 @@ func sameID(a, b message.ID) bool {
 	return a.Producer == b.Producer && a.Sequence == b.Sequence && (a.Text == b.Text || a.Text == "" || b.Text == "")
 }
 
-func (m *Machine) acknowledge(k *Consumer, c Ack, first, last *Item) {
-	if c.Type == Delivered {
-		k.extension += max(0, min(c.Count, k.held.n))
-		if k.Prefetch == 0 {
-			k.extension = 0
-		}
-	}
-	if c.Type == Poison || c.Type == ExpiredAck {
-		k.shrink(1)
-	}
-	for it := first; it != nil; {
-		next, end := it.next, it == last
-		m.settleOne(k, c, it, end)
-		if end {
-			return
-		}
-		it = next
-	}
-}
-
-// settleOne applies an acknowledgement to one item (R-BRK-02 and the table of 4.5).
-// newest says that it is the last of the range.
-func (m *Machine) settleOne(k *Consumer, c Ack, it *Item, newest bool) {
-	switch c.Type {
-	case Delivered:
+// ackOne applies an acknowledgement to one item (R-BRK-02 and the table of 4.5).
+// newest says that it is the last of the range. What an open transaction has
+// acknowledged is that transaction's alone until it ends.
+func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, newest bool) {
+	switch {
+	case c.Type == Delivered:
 		it.covered = true
 		if it.attempt == rolledBack || it.attempt == announced {
 			it.attempt = open // it was delivered once more
 		}
-	case Standard, Individual:
-		if c.Tx != "" {
-			m.enlist(k, it, c)
-			return
-		}
-		k.held.remove(it)
-		k.shrink(1)
+	case it.tx != "":
+	case c.Type == Redelivered:
+		m.redelivered(k, c, it)
+	case c.Type == Poison:
+		k.release(it)
+		m.poison(c, it, newest)
+	case c.Type == ExpiredAck:
+		k.release(it)
+		m.expiredAtClient(it)
+	case c.Tx != "": // Standard, Individual
+		m.enlist(k, it, c)
+	default:
+		k.narrow(1)
+		k.release(it)
 		m.gone(it)
 		m.emit(Effect{Kind: Remove, Item: it, Lane: it.lane, Reason: Acknowledged})
-	case Redelivered:
-		f := m.failure(it, message.Recover, c.Text)
-		if k.QuietFirst && it.attempt == open && it.tx == "" && it.told == 0 && it.last == nil {
-			// the client told nothing of the first failure (R-CLIENT-43)
-			m.count(it, f, true)
-		}
-		m.signal(it, f)
-		it.attempt = announced
-		m.saveCounts(it)
-	case Poison:
-		m.poison(k, c, it, newest)
-	case ExpiredAck:
-		k.held.remove(it)
-		if it.Expired(m.now) {
-			m.expire(it)
-			return
-		}
-		// The client's clock is ahead of ours: the message is not expired, but this
-		// client will not deliver it.
-		f := m.failure(it, message.Released, "the client's clock took it for expired")
-		m.line(it, f, false, false)
-		m.hold(it, k.Connection, it.Expiration)
 	}
+}
+
+// redelivered takes in that the client delivers an item once more by itself. A
+// client that said nothing of the first time speaks of the second now (R-CLIENT-43).
+func (m *Machine) redelivered(k *Consumer, c Ack, it *Item) {
+	f := m.failure(it, message.Recover, c.Text)
+	if k.QuietFirst && it.attempt == open && it.told == 0 && it.line == nil {
+		m.count(it, f, true)
+	}
+	m.signal(it, f)
+	it.attempt = announced
 }
 
 // poison takes in that the client has given up on an item. What the cause tells
 // of the number of attempts is about the newest of the range.
-func (m *Machine) poison(k *Consumer, c Ack, it *Item, newest bool) {
-	k.held.remove(it)
+func (m *Machine) poison(c Ack, it *Item, newest bool) {
 	kind, n := redelivery.ParsePoison(c.Text)
 	switch kind {
 	case redelivery.SuppressedDuplicate: // R-EDGE-09: no application saw it this time
-		f := m.failure(it, message.Duplicate, c.Text)
-		m.line(it, f, false, false)
-		m.decide(it, f, false)
+		m.refused(it, message.Duplicate, c.Text)
 	case redelivery.DispatchLimit: // the client refused it unread (R-CLIENT-31)
-		f := m.failure(it, message.Poison, c.Text)
-		m.line(it, f, false, false)
-		m.decide(it, f, false)
+		m.refused(it, message.Poison, c.Text)
 	default:
 		f := m.failure(it, message.Poison, c.Text)
 		if kind == redelivery.DeliveryLimit && newest {
@@ -160,6 +155,14 @@ func (m *Machine) poison(k *Consumer, c Ack, it *Item, newest bool) {
 		counted := m.signal(it, f)
 		m.decide(it, f, counted || it.attempt == rolledBack)
 	}
+}
+
+// refused decides about an item that no application saw this time: the attempt has
+// a line in the story, and does not count.
+func (m *Machine) refused(it *Item, cause message.Cause, text string) {
+	f := m.failure(it, cause, text)
+	m.write(it, f, false, false)
+	m.decide(it, f, false)
 }
 
 // maxReconstructed bounds how many attempts a poison cause can make us believe in.
@@ -176,14 +179,25 @@ func (m *Machine) reconstruct(it *Item, n int) {
 	}
 }
 
+// expiredAtClient decides about an item that its client took for expired. Where
+// only the client's clock says so the item is not expired: it is kept from that
+// connection until it is (R-EDGE-38).
+func (m *Machine) expiredAtClient(it *Item) {
+	if !m.o.Redelivers || it.Expired(m.now) {
+		m.refusedExpired(it)
+		return
+	}
+	f := m.failure(it, message.Released, "the client's clock took it for expired")
+	m.write(it, f, false, false)
+	m.hold(it, it.consumer.Connection, max(it.Expiration+1, m.now+redelivery.FirstHoldMillis))
+}
+
 func (m *Machine) undispatchable(c Undispatchable) {
 	k := m.byID[c.Consumer]
 	it := m.out[c.Position]
-	if k == nil || it == nil || it.consumer != k {
+	if k == nil || it == nil || it.place != out || it.consumer != k || it.tx != "" {
 		return
 	}
-	k.held.remove(it)
-	f := m.failure(it, message.Undispatchable, c.Text)
-	m.line(it, f, false, false)
-	m.decide(it, f, false)
+	k.release(it)
+	m.refused(it, message.Undispatchable, c.Text)
 }

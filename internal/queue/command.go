@@ -53,15 +53,17 @@ type Detach struct {
 	Done   func(error)
 }
 
-// SetPrefetch changes a consumer's window (ConsumerControl, R-CLIENT-61).
+// SetPrefetch changes a consumer's window (ConsumerControl, R-CLIENT-61). Above 0 it
+// ends what the consumer had pulled.
 type SetPrefetch struct {
 	Consumer string
 	Prefetch int
 	Done     func(error)
 }
 
-// Pull asks for one message. Unanswered, it ends with a Nothing effect when
-// Until has passed: 0 waits for ever, a negative value does not wait (R-CLIENT-50).
+// Pull asks for one message for a consumer of prefetch 0; it is nothing to others.
+// Unanswered, it ends with a Nothing effect when Until has passed: 0 waits for ever,
+// a negative value does not wait (R-CLIENT-50).
 type Pull struct {
 	Consumer string
 	Until    int64
@@ -126,7 +128,7 @@ type Undispatchable struct {
 	Text     string
 }
 
-// Paged brings entries that a PageIn effect asked for.
+// Paged brings entries that a PageIn effect asked for, in the order of positions.
 type Paged struct {
 	Lane  uint8
 	Items []*Item
@@ -146,14 +148,16 @@ type Browse struct {
 	Reply func(items []*Item, bound uint64)
 }
 
-// Extract takes items that no consumer has out of the queue: to Target, or for
-// good if Purge.
+// Extract takes items that no consumer has and that are in memory out of the queue:
+// to Target, or for good if Purge. More are paged in when they have gone.
 type Extract struct {
 	IDs    map[string]bool // nil: all
 	Max    int             // at the most; 0: all that are in memory
 	Purge  bool
 	Target func(*Item) (Move, bool) // false: leave it
-	Done   func(taken, left int)    // left: those asked for that remain
+	// Done is told how many went, and how many of those asked for remain: what a
+	// consumer has, what is above Max, and what may be in the store alone.
+	Done func(taken, left int)
 }
 
 // Tick lets time pass: due items, ended holds, expirations.

@@ -1,6 +1,12 @@
 package queue
 
-import "github.com/nixiemq/nixie/internal/selector"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/selector"
+)
 
 // A Consumer takes messages from a queue. The exported fields are set before it
 // is attached and not changed afterwards, except by commands.
@@ -25,7 +31,19 @@ type Consumer struct {
 	extension int  // by how much DELIVERED acks widen the window (R-BRK-02)
 	pulls     int  // messages it asked for and did not get yet
 	handed    bool // something was dispatched to it
-	full      bool // it had no room when it was last looked at
+	seen      [lanes]view
+}
+
+// A view is how far a consumer has looked in a lane's lists: nothing up to these
+// ranks is for it.
+type view struct{ waiting, returned uint64 }
+
+// of is the rank for the list that items of a place are in.
+func (v *view) of(p place) *uint64 {
+	if p == returned {
+		return &v.returned
+	}
+	return &v.waiting
 }
 
 // room reports whether another message may be dispatched to it (R-BRK-01).
@@ -36,8 +54,26 @@ func (c *Consumer) room() bool {
 	return c.held.n-c.extension < c.Prefetch
 }
 
-// shrink takes n from the window's extension (R-BRK-02).
-func (c *Consumer) shrink(n int) { c.extension = max(0, c.extension-n) }
+// widen adds n to the window's extension (R-BRK-02), which is never above what the
+// consumer has: a window that has emptied is the prefetch again.
+func (c *Consumer) widen(n int) {
+	if c.Prefetch != 0 {
+		c.extension = min(c.extension+max(n, 0), c.held.n)
+	}
+}
+
+// narrow takes n from the window's extension (R-BRK-02).
+func (c *Consumer) narrow(n int) {
+	if c.Prefetch != 0 {
+		c.extension = max(0, c.extension-n)
+	}
+}
+
+// release takes from the consumer what it has no more.
+func (c *Consumer) release(it *Item) {
+	c.held.remove(it)
+	c.extension = min(c.extension, c.held.n)
+}
 
 // Held is how many messages it has.
 func (c *Consumer) Held() int { return c.held.n }
@@ -55,4 +91,77 @@ func (m *Machine) Oldest(consumer string) (at int64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// consumer finds the consumer a command names.
+func (m *Machine) consumer(id string) (*Consumer, error) {
+	if k := m.byID[id]; k != nil {
+		return k, nil
+	}
+	return nil, fmt.Errorf("consumer %s on %s: %w", id, m.o.Destination, message.ErrNotFound)
+}
+
+func (m *Machine) attach(c Attach) {
+	k := c.Consumer
+	if m.byID[k.ID] != nil {
+		m.answer(c.Done, fmt.Errorf("consumer %s on %s: %w", k.ID, m.o.Destination, message.ErrExists))
+		return
+	}
+	m.byID[k.ID] = k
+	at, _ := slices.BinarySearchFunc(m.consumers, k.Priority, func(o *Consumer, p int8) int {
+		if o.Priority >= p { // behind those of its own priority
+			return -1
+		}
+		return 1
+	})
+	m.consumers = slices.Insert(m.consumers, at, k)
+	if takesOver := k.Exclusive && k.Priority == alwaysExclusive; takesOver {
+		m.elect(k)
+	} else {
+		m.elect(m.exclusive)
+	}
+	m.answer(c.Done, nil)
+}
+
+// alwaysExclusive is the priority with which a new exclusive consumer takes over
+// even from one of its own priority (R-EXC-01).
+const alwaysExclusive = 127
+
+// drop forgets a consumer that goes, with its wishes.
+func (m *Machine) drop(k *Consumer) {
+	delete(m.byID, k.ID)
+	m.consumers = slices.DeleteFunc(m.consumers, func(o *Consumer) bool { return o == k })
+	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool { return p.consumer == k })
+	if m.exclusive == k {
+		m.elect(nil)
+	}
+}
+
+// elect keeps the exclusive consumer best, if there is one, or finds the next: the
+// first of the highest priority. One of higher priority takes over (R-EXC-01).
+func (m *Machine) elect(best *Consumer) {
+	for _, c := range m.consumers {
+		if c.Exclusive && (best == nil || c.Priority > best.Priority) {
+			best = c
+		}
+	}
+	if best == m.exclusive {
+		return
+	}
+	m.exclusive = best
+	for _, c := range m.consumers { // whom it was kept from may want it now
+		c.seen = [lanes]view{}
+	}
+}
+
+func (m *Machine) setPrefetch(c SetPrefetch) {
+	k, err := m.consumer(c.Consumer)
+	if err == nil {
+		k.Prefetch = c.Prefetch
+		if k.Prefetch != 0 { // it need not ask any more
+			k.pulls = 0
+			m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool { return p.consumer == k })
+		}
+	}
+	m.answer(c.Done, err)
 }

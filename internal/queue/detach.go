@@ -1,70 +1,64 @@
 package queue
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/nixiemq/nixie/internal/message"
-)
+import "github.com/nixiemq/nixie/internal/message"
 
 // detach removes a consumer and gives back what it has, in the order in which it
 // got it. Only what the application had, or may have had, has failed (R-EDGE-05).
 func (m *Machine) detach(c Detach) {
-	k := m.byID[c.Consumer]
-	if k == nil {
-		m.answer(c.Done, fmt.Errorf("consumer %s on %s: %w", c.Consumer, m.o.Destination, message.ErrNotFound))
-		return
+	k, err := m.consumer(c.Consumer)
+	if err == nil {
+		m.drop(k)
+		had := m.had(k, c)
+		for it := k.held.head; it != nil; it = k.held.head {
+			k.held.remove(it)
+			m.comesBack(it, c, had(it))
+		}
 	}
-	delete(m.byID, k.ID)
-	m.consumers = slices.DeleteFunc(m.consumers, func(o *Consumer) bool { return o == k })
-	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool { return p.consumer == k.ID })
-	if m.exclusive == k {
-		m.exclusive = nil
-		m.chooseExclusive()
-	}
-	m.lookAgain()
-	had := m.had(k, c)
-	for it := k.held.head; it != nil; it = k.held.head {
-		k.held.remove(it)
-		m.comesBack(it, c, had(it))
-	}
-	m.answer(c.Done, nil)
+	m.answer(c.Done, err)
 }
 
 // had tells which of the items of a consumer that goes its application had.
-// Positions are compared with <=, so that the one value of a session or a
-// connection serves all its consumers (R-CNT-03, R-CNT-05, R-EDGE-16).
 func (m *Machine) had(k *Consumer, c Detach) func(*Item) bool {
-	if c.Last != UnknownLast {
-		if last := m.out[uint64(max(c.Last, 0))]; last != nil && last.consumer == k {
-			passed := false
-			return func(it *Item) bool {
-				was := !passed
-				passed = passed || it == last
-				return was
-			}
-		}
-		return func(it *Item) bool { return c.Last > 0 && it.Position <= uint64(c.Last) }
-	}
-	if c.Cause == message.BrokerStopped {
+	switch {
+	case c.Last != UnknownLast:
+		return m.upTo(k, c.Last)
+	case c.Cause == message.BrokerStopped:
 		return func(*Item) bool { return false }
 	}
-	// Nobody knows. Charged are: what DELIVERED acks cover, and the next one in
+	// Nobody knows. Charged are what DELIVERED acks cover, and the next one in
 	// hand-out order, which the session was at. What the open transaction had
-	// acknowledged was charged by its rollback.
+	// acknowledged is charged by its rollback.
 	next := c.Charge
 	return func(it *Item) bool {
-		if it.attempt == charged || it.tx != "" {
+		switch {
+		case it.attempt == charged || it.tx != "":
 			return false
-		}
-		if it.covered && it.attempt == open {
+		case it.covered && it.attempt == open:
 			return true
 		}
-		if next {
-			next = false
-			return true
-		}
-		return false
+		was := next
+		next = false
+		return was
+	}
+}
+
+// upTo tells which items were handed out up to the one at position last, which the
+// application had last. Where the consumer does not have that one, positions are
+// compared, so that the one value of a session or a connection serves all its
+// consumers (R-CNT-03, R-CNT-05, R-EDGE-16).
+func (m *Machine) upTo(k *Consumer, last int64) func(*Item) bool {
+	if last <= 0 {
+		return func(*Item) bool { return false }
+	}
+	end := m.out[uint64(last)]
+	if end == nil || end.place != out || end.consumer != k {
+		return func(it *Item) bool { return it.Position <= uint64(last) }
+	}
+	passed := false
+	return func(it *Item) bool {
+		was := !passed
+		passed = passed || it == end
+		return was
 	}
 }
 
@@ -72,25 +66,25 @@ func (m *Machine) had(k *Consumer, c Detach) func(*Item) bool {
 func (m *Machine) comesBack(it *Item, c Detach, had bool) {
 	if it.tx != "" { // its transaction decides (R-CNT-10)
 		it.place = limbo
-		it.consumer = nil
+		m.touch(it)
 		return
 	}
-	f := m.failure(it, c.Cause, c.Text)
-	if !m.o.Redelivers {
+	if !m.o.Redelivers { // R-CNT-22
 		m.gone(it)
 		m.emit(Effect{Kind: Remove, Item: it, Lane: it.lane, Reason: Discarded})
 		return
 	}
-	counted := false
-	if had {
-		counted = m.signal(it, f)
-	} else if it.attempt == open && c.Last == UnknownLast {
+	f := m.failure(it, c.Cause, c.Text)
+	failed := it.attempt != open // and the broker-side policy has not been asked yet
+	switch {
+	case had:
+		failed = m.signal(it, f) || failed
+	case !failed && c.Last == UnknownLast:
 		it.suspect()
 	}
-	switch {
-	case counted, it.attempt == charged, it.attempt == rolledBack, it.attempt == announced:
-		m.decide(it, f, counted || it.attempt != open)
-	default:
+	if failed {
+		m.decide(it, f, true)
+	} else {
 		m.giveBack(it)
 	}
 }

@@ -1,164 +1,125 @@
 package queue
 
 import (
-	"fmt"
-	"slices"
+	"math"
 
 	"github.com/nixiemq/nixie/internal/message"
-	"github.com/nixiemq/nixie/internal/selector"
 )
 
-func (m *Machine) attach(c Attach) {
-	if m.byID[c.Consumer.ID] != nil {
-		m.answer(c.Done, fmt.Errorf("consumer %s on %s: %w", c.Consumer.ID, m.o.Destination, message.ErrExists))
-		return
-	}
-	m.byID[c.Consumer.ID] = c.Consumer
-	m.consumers = append(m.consumers, c.Consumer)
-	slices.SortStableFunc(m.consumers, func(a, b *Consumer) int { return int(b.Priority) - int(a.Priority) })
-	m.chooseExclusive()
-	m.lookAgain()
-	m.answer(c.Done, nil)
-}
-
-// chooseExclusive keeps the exclusive consumer, or finds the next: the first of
-// the highest priority (R-EXC-01). One of higher priority takes over.
-func (m *Machine) chooseExclusive() {
-	best := m.exclusive
-	if best != nil && m.byID[best.ID] != best {
-		best = nil
-	}
-	for _, c := range m.consumers {
-		if c.Exclusive && (best == nil || c.Priority > best.Priority) {
-			best = c
-		}
-	}
-	m.exclusive = best
-}
-
-// lookAgain forgets which items no consumer wanted.
-func (m *Machine) lookAgain() {
-	for _, l := range m.lanes {
-		if l != nil {
-			l.checked = 0
-		}
-	}
-}
-
-func (m *Machine) setPrefetch(c SetPrefetch) {
-	k := m.byID[c.Consumer]
-	if k == nil {
-		m.answer(c.Done, fmt.Errorf("consumer %s on %s: %w", c.Consumer, m.o.Destination, message.ErrNotFound))
-		return
-	}
-	k.Prefetch = c.Prefetch
-	m.answer(c.Done, nil)
-}
-
-// dispatch hands out what can be handed out.
+// dispatch hands out what can be handed out, and has the windows filled again.
 func (m *Machine) dispatch() {
-	if !m.anyRoom() {
-		m.endPulls()
-		return
-	}
-	for _, l := range m.lanes {
-		if l == nil {
-			continue
-		}
-		if !m.offer(l, l.returned.head) || !m.offer(l, l.unchecked()) {
-			break
-		}
-		m.want(l, true)
-		if l.beyond > 0 && m.o.Prioritized {
-			break // what is paged in comes before lower priorities
+	if m.anyRoom() {
+		for _, l := range m.lanes {
+			if l == nil {
+				continue
+			}
+			if !m.offer(l, &l.returned, returned) || !m.offer(l, &l.waiting, waiting) {
+				break
+			}
+			m.want(l, true)
+			if l.paging {
+				break // what is paged in comes before lower priorities
+			}
 		}
 	}
-	m.endPulls()
 	for _, l := range m.lanes {
 		if l != nil {
 			m.want(l, false)
 		}
 	}
+	m.endPulls()
 }
 
-// anyRoom reports whether a consumer has room, and notes who has gained some.
+// anyRoom reports whether a consumer has room.
 func (m *Machine) anyRoom() bool {
-	any := false
 	for _, c := range m.consumers {
-		full := !c.room()
-		if c.full && !full {
-			m.lookAgain()
+		if c.room() {
+			return true
 		}
-		c.full = full
-		any = any || !full
 	}
-	return any
+	return false
 }
 
-// unchecked is the first waiting item that a consumer with room may want.
-func (l *lane) unchecked() *Item {
-	if l.checked == 0 {
-		return l.waiting.head
+// offer offers the items of one of a lane's lists to the consumers with room, in
+// order, each consumer from where it stopped looking. It returns false when no
+// consumer has room any more.
+func (m *Machine) offer(l *lane, from *list, kind place) bool {
+	if from.n == 0 {
+		return true
 	}
-	it := l.waiting.tail
-	if it == nil || it.Position <= l.checked {
-		return nil
-	}
-	for it.prev != nil && it.prev.Position > l.checked {
-		it = it.prev
-	}
-	return it
-}
-
-// offer offers the items from it on to the consumers, in order. It returns false
-// when no consumer has room any more.
-func (m *Machine) offer(l *lane, it *Item) bool {
-	for it != nil {
-		next := it.next
-		if it.Expired(m.now) {
-			m.leaveList(it)
-			m.expire(it)
-			it = next
-			continue
+	begin := uint64(math.MaxUint64)
+	for _, c := range m.consumers {
+		if c.room() {
+			begin = min(begin, *c.seen[l.number].of(kind))
 		}
+	}
+	last := uint64(0)
+	for it := from.after(begin); it != nil; {
+		next, rank := it.next, it.rank
 		c, room := m.pick(it)
 		if !room {
 			return false
 		}
 		if c != nil {
 			m.handOut(it, c)
-		} else if it.place == waiting {
-			l.checked = max(l.checked, it.Position)
+			m.see(l, c, kind, rank) // it may have no room now, and has looked so far
 		}
+		last = rank
 		it = next
 	}
-	return true
+	room := false
+	for _, c := range m.consumers {
+		if c.room() {
+			m.see(l, c, kind, last)
+			room = true
+		}
+	}
+	return room
+}
+
+// see notes how far a consumer has looked.
+func (m *Machine) see(l *lane, c *Consumer, kind place, rank uint64) {
+	v := c.seen[l.number].of(kind)
+	*v = max(*v, rank)
+	if kind == waiting {
+		l.seen = max(l.seen, rank)
+	}
 }
 
 // pick chooses the consumer for an item: of the highest priority, in turn. room
 // says whether any consumer could have taken something.
-func (m *Machine) pick(it *Item) (best *Consumer, room bool) {
+func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
 	n := len(m.consumers)
-	bestAt := 0
-	for i := range n {
-		at := (m.turn + i) % n
-		c := m.consumers[at]
-		if !c.room() {
-			continue
+	for first := 0; first < n; {
+		equal := 1 // how many have this priority
+		if m.consumers[n-1].Priority == m.consumers[first].Priority {
+			equal = n - first
+		} else {
+			for m.consumers[first+equal].Priority == m.consumers[first].Priority {
+				equal++
+			}
 		}
-		room = true
-		if m.exclusive != nil && c != m.exclusive || it.heldUntil > m.now && c.Connection == it.heldFrom {
-			continue
+		for i := range equal {
+			at := (m.next + i) % equal
+			c := m.consumers[first+at]
+			if !c.room() {
+				continue
+			}
+			room = true
+			if it.rank > *c.seen[it.lane].of(it.place) && m.mayHave(c, it) && m.wants(c, it) {
+				m.next = at + 1
+				return c, true
+			}
 		}
-		if best != nil && c.Priority <= best.Priority || !m.wants(c, it) {
-			continue
-		}
-		best, bestAt = c, at
+		first += equal
 	}
-	if best != nil {
-		m.turn = bestAt + 1
-	}
-	return best, room
+	return nil, room
+}
+
+// mayHave reports whether neither an exclusive consumer nor a hold keeps the item
+// from the consumer.
+func (m *Machine) mayHave(c *Consumer, it *Item) bool {
+	return (m.exclusive == nil || m.exclusive == c) && (it.heldUntil <= m.now || it.heldFrom != c.Connection)
 }
 
 // wants reports whether the consumer's selector chooses the item.
@@ -166,96 +127,46 @@ func (m *Machine) wants(c *Consumer, it *Item) bool {
 	if c.Selector == nil {
 		return true
 	}
-	header := it.header
-	if header == nil {
-		header = it.Message
-	}
-	if header == nil {
-		h, err := m.o.Read(&it.Entry)
+	if it.header == nil {
+		h, err := m.header(it)
 		if err != nil {
 			return true // it goes to a consumer, where writing it fails with the same error, and is dead lettered
 		}
-		header, it.header = h, h
+		it.header = h
 	}
-	n, _ := it.counter()
-	m.lookup = selector.MessageLookup{Message: header, RedeliveryCounter: n, Properties: func(name string) (selector.Value, bool) {
-		return m.o.Properties(header, name)
-	}}
+	m.lookup.Message = it.header
+	m.lookup.RedeliveryCounter, _ = it.counter()
 	return c.Selector.Matches(&m.lookup)
+}
+
+// header gets an item's message as it is here, perhaps without its body.
+func (m *Machine) header(it *Item) (*message.Message, error) {
+	if it.Message != nil {
+		return it.Message.With(it.Overlay), nil
+	}
+	return m.o.Read(&it.Entry)
 }
 
 func (m *Machine) handOut(it *Item, c *Consumer) {
 	m.leaveList(it)
-	it.place, it.consumer, it.heldUntil = out, c, 0
+	m.expiry.remove(it) // what a consumer has is left to it (R-BRK-22)
+	it.place, it.consumer, it.heldFrom, it.heldUntil, it.header = out, c, "", 0, nil
 	c.held.pushBack(it)
 	m.out[it.Position] = it
-	m.expiry.remove(it) // what a consumer has is left to it
-	it.attempt, it.covered, it.tx, it.last = open, false, "", nil
+	it.attempt, it.covered, it.tx, it.line = open, false, "", nil
 	it.handedOut = m.now
 	n, hint := it.counter()
 	it.told, it.excess = n, n-int(it.Failures)
 	it.HandOuts++
-	how := message.HandedOut
+	it.how = message.HandedOut
 	if c.Prefetch == 0 {
-		c.pulls--
-		m.dropPull(c.ID)
-		how = message.Pulled
+		m.granted(c)
+		it.how = message.Pulled
 	}
-	c.handed, c.full = true, !c.room()
+	c.handed = true
+	if m.o.Marks {
+		m.touch(it)
+	}
 	m.stats.Dispatched++
-	m.markOut(it, how)
 	m.emit(Effect{Kind: Deliver, Item: it, Consumer: c, Counter: n, Hint: hint || it.Delay >= 0 || n > 0 && m.o.Rules.Redelivery != nil})
-}
-
-// A pull is a consumer's wish for one message.
-type pull struct {
-	consumer string
-	until    int64 // 0: for ever
-}
-
-func (m *Machine) pull(c Pull) {
-	k := m.byID[c.Consumer]
-	if k == nil {
-		m.answer(c.Done, fmt.Errorf("consumer %s on %s: %w", c.Consumer, m.o.Destination, message.ErrNotFound))
-		return
-	}
-	k.pulls++
-	until := c.Until
-	if until < 0 {
-		until = m.now
-	}
-	m.pulls = append(m.pulls, pull{c.Consumer, until})
-	m.answer(c.Done, nil)
-}
-
-// dropPull takes the oldest wish of a consumer off the list.
-func (m *Machine) dropPull(id string) {
-	for i, p := range m.pulls {
-		if p.consumer == id {
-			m.pulls = slices.Delete(m.pulls, i, i+1)
-			return
-		}
-	}
-}
-
-// endPulls answers the wishes whose time has passed with "nothing". One that
-// does not wait is answered only when no page is on its way that might serve it.
-func (m *Machine) endPulls() {
-	if len(m.pulls) == 0 {
-		return
-	}
-	paging := false
-	for _, l := range m.lanes {
-		paging = paging || l != nil && l.paging
-	}
-	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool {
-		if p.until == 0 || p.until > m.now || paging {
-			return false
-		}
-		if c := m.byID[p.consumer]; c != nil && c.pulls > 0 {
-			c.pulls--
-			m.emit(Effect{Kind: Nothing, Consumer: c})
-		}
-		return true
-	})
 }

@@ -3,9 +3,9 @@
 // backlog and a dead letter queue are all this machine.
 //
 // It has no goroutine, no clock, no randomness and no store. Its owner (a
-// destination of package broker) applies what waits in its mailbox, writes the
-// effects that are for the store in one batch, and lets the effects that are for
-// the world out when that batch is on disk.
+// destination of package broker) applies what waits in its mailbox, ends the turn,
+// writes the effects that are for the store in one batch, and lets the effects
+// that are for the world out when that batch is on disk.
 //
 //	          Enqueue                 dispatch                 Ack
 //	producer ────────► waiting ──────────────────► out ─────────────────► gone
@@ -16,10 +16,39 @@
 //	      (store only)│          (has a due time)   └────────────────────► transferred
 //	                                                                       (dead letter)
 //
-// The laws, which the tests check with random commands against a naive queue:
+// # What the owner does
 //
-//   - an item is in exactly one of waiting, returned, scheduled, out, or gone;
-//   - no consumer holds more than its window allows;
-//   - items that did not fail leave in the order of their lane and position;
-//   - an attempt is counted once, however many signals tell of its end.
+//   - It applies commands, then ends the turn, then reads the effects: what an
+//     effect refers to (an entry, its counts, a line of its story) is what it is at
+//     the end of the turn, and is not to be read later than that.
+//   - Effects on an item that is not Stored concern nothing in the store.
+//   - It answers a PageIn with one Paged, of entries that are at least as new as
+//     the batch with which the PageIn was let out.
+//   - It lets nobody but the transaction itself touch what a Prepare listed, and
+//     follows with one Settle.
+//
+// # Laws
+//
+// The tests check them with random commands against a naive queue, and with
+// crashes between turns:
+//
+//   - an item is in exactly one of waiting, returned, scheduled, out, limbo, beyond
+//     or gone, and goes by exactly one of Remove, Transfer and Forget;
+//   - no consumer holds more than its window and what widened it allow;
+//   - of the items that a consumer wants, those of a lane that never came back leave
+//     in the order of their positions, behind those that did;
+//   - an attempt is counted once, however many signals tell of its end;
+//   - a count never falls while the item is in the queue, unless the rules keep it
+//     in its own dead letter queue;
+//   - after a crash at any end of a turn nothing is lost, counts are what they were,
+//     what may have been in an application's hands is told a counter of 1 at least,
+//     and nothing else is.
+//
+// # What the store knows of a hand-out
+//
+// An item that is handed out in the turn that stores it says so in its entry. All
+// others of a turn share a mark. Both are taken back only when an item stays in the
+// queue, and not suspect: by counts, which go before the entry's own word, and by
+// writing the mark again without it. Where a failure was counted, a mere hand-out
+// adds nothing to what a client is told, and is not noted.
 package queue

@@ -11,8 +11,8 @@ const (
 	Remove                         // Item leaves for good, for Reason
 	Transfer                       // Item leaves for Move.Target
 	SaveCounts                     // Item's counts
-	SaveAttempt                    // a line of Item's story; Number: a line to drop, 0 none
-	PutMark                        // Positions were handed out as How says
+	SaveAttempt                    // Attempt, a line of Item's story; Number: a line to drop, 0 none
+	PutMark                        // the mark Number: Positions were handed out as How says
 	DropMark                       // the mark Number is no longer needed
 	PutProducer                    // Name has sent Number
 	DropProducer                   // Name is forgotten
@@ -20,10 +20,10 @@ const (
 
 // Effects for the world, to be let out when the batch is on disk, in this order.
 const (
-	Deliver EffectKind = iota + 100 // Item goes to Consumer
+	Deliver EffectKind = iota + 100 // Item goes to Consumer, who is told Counter
 	Nothing                         // Consumer's pull found nothing
 	Answer                          // Done gets Err
-	PageIn                          // read entries of Lane behind Number
+	PageIn                          // read up to Counter entries of Lane behind Number
 	Forget                          // Item, removed by its transaction's batch, is no longer needed
 	Tell                            // an Event
 )
@@ -74,7 +74,7 @@ type Effect struct {
 	How       message.HandOut
 	Lane      uint8
 	Hint      bool // Deliver: tell the property redeliveryDelay
-	Counter   int  // Deliver: what the client is told
+	Counter   int  // Deliver: what the client is told; PageIn: how many to read
 	Item      *Item
 	Consumer  *Consumer
 	Move      *Move

@@ -5,14 +5,10 @@ import (
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
-// decide asks the policy what becomes of an item that its consumer does not have
-// any more, and does it. The item is in no list.
-func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
-	if !m.o.Redelivers { // a topic consumer's copy: nobody else is to have it (R-BRK-15)
-		m.discard(it, f, "topic consumer: "+f.Cause.String())
-		return
-	}
-	d := m.o.Rules.Decide(redelivery.Facts{
+// verdict asks the rules what becomes of an item. counted says that the attempt
+// that ends is one of its failures.
+func (m *Machine) verdict(it *Item, f message.Failure, counted bool) redelivery.Decision {
+	return m.o.Rules.Decide(redelivery.Facts{
 		Cause:           f.Cause,
 		Counted:         counted,
 		Failures:        int(it.Failures),
@@ -25,32 +21,30 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 		DeadLetterQueue: m.ownDeadLetter(it),
 		Holds:           int(it.Holds),
 	}, m.now, m.o.Jitter)
+}
+
+// decide decides what becomes of an item that its consumer does not have any more,
+// and does it. The item is in no list.
+func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
+	if !m.o.Redelivers { // a topic consumer's copy: nobody else is to have it (R-BRK-15)
+		m.discard(it, f, "topic consumer: "+f.Cause.String())
+		return
+	}
+	d := m.verdict(it, f, counted)
 	if counted || d.Action != redelivery.Again {
 		m.decided(it, d)
-	}
-	conn := ""
-	if it.consumer != nil {
-		conn = it.consumer.Connection
 	}
 	switch d.Action {
 	case redelivery.Again:
 		m.giveBack(it)
 	case redelivery.Later:
-		it.Delay, it.Due, it.due = d.Delay, d.Due, d.Due
+		it.Delay, it.Due = d.Delay, d.Due
 		m.schedule(it)
 	case redelivery.Hold:
 		it.Holds++
-		m.hold(it, conn, d.Due)
+		m.hold(it, connectionOf(it), d.Due)
 	case redelivery.Keep:
-		it.Holds++
-		it.Failures, it.Suspect = 0, message.NotHandedOut
-		if d.Due == 0 { // it has expired, and stays all the same
-			m.expiry.remove(it)
-			it.Expiration = 0
-		}
-		m.stats.Kept++
-		m.tell(Kept, it, f.Cause.String())
-		m.hold(it, conn, d.Due)
+		m.keep(it, f, d)
 	case redelivery.DeadLetter:
 		m.stats.DeadLettered++
 		m.tell(DeadLettered, it, d.Target.String())
@@ -58,6 +52,46 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 	case redelivery.Discard:
 		m.discard(it, f, string(d.Reason))
 	}
+}
+
+// connectionOf is the connection of the consumer that has an item, or had it last.
+func connectionOf(it *Item) string {
+	if it.consumer == nil {
+		return ""
+	}
+	return it.consumer.Connection
+}
+
+// keep keeps an item that failed in its own dead letter queue: the story goes on,
+// the count begins again (R-EDGE-04).
+func (m *Machine) keep(it *Item, f message.Failure, d redelivery.Decision) {
+	it.Holds++
+	it.Failures, it.Suspect = 0, message.NotHandedOut
+	if d.Due == 0 { // it has expired, and stays all the same
+		m.setAside(it)
+	}
+	m.stats.Kept++
+	m.tell(Kept, it, f.Cause.String())
+	m.hold(it, connectionOf(it), d.Due)
+}
+
+// setAside makes an item that has expired one that does not expire, for clients
+// too. It is not stored: the next process comes to the same.
+func (m *Machine) setAside(it *Item) {
+	m.expiry.remove(it)
+	it.Expiration = 0
+	h, err := m.header(it)
+	if err != nil {
+		return // whoever gets it will fail to read it, and say so
+	}
+	it.Overlay = &message.Overlay{
+		Destination:         h.Destination,
+		OriginalDestination: h.OriginalDestination,
+		Persistent:          h.Persistent,
+		TransactionID:       h.TransactionID,
+		Added:               h.Added,
+	}
+	it.header = nil
 }
 
 // discard removes an item for good, and says so.
@@ -94,26 +128,15 @@ func (m *Machine) deadLetterExpiration() int64 {
 // giveBack makes an item available at once, ahead of those never handed out (R-CNT-09).
 func (m *Machine) giveBack(it *Item) {
 	m.back(it)
-	it.place = returned
-	m.lane(it.lane).returned.pushBack(it)
+	m.putReturned(it)
 }
 
 // back is what all ways back into the queue have in common.
 func (m *Machine) back(it *Item) {
 	delete(m.out, it.Position)
-	it.consumer, it.tx, it.single = nil, "", false
-	if it.Durable && !it.Stored { // it had expired when it came, and is kept all the same
-		it.Stored, it.turn = true, m.turns
-		m.emit(Effect{Kind: Append, Item: it, Lane: it.lane})
-	}
-	if it.Suspect == message.NotHandedOut {
-		if it.inline || it.mark != nil || it.Failures > 0 || it.Holds > 0 {
-			m.saveCounts(it)
-		}
-		m.unmark(it, true)
-		it.inline = false
-	}
-	if it.Expiration > 0 && *expiryIndex(it) == 0 {
+	it.consumer, it.tx, it.line = nil, "", nil
+	m.touch(it)
+	if it.Expiration > 0 && !m.expiry.has(it) {
 		m.expiry.add(it)
 	}
 }
@@ -121,37 +144,20 @@ func (m *Machine) back(it *Item) {
 // schedule keeps an item from everyone until its due time.
 func (m *Machine) schedule(it *Item) {
 	m.back(it)
-	m.saveCounts(it)
-	it.place = scheduled
+	m.changed(it)
+	it.place, it.due = scheduled, it.Due
 	m.due.add(it)
 }
 
 // hold puts an item in its old place and keeps it from one connection until a time.
 func (m *Machine) hold(it *Item, connection string, until int64) {
 	m.back(it)
-	m.saveCounts(it)
-	it.place = waiting
-	it.heldFrom, it.heldUntil = connection, until
+	m.changed(it)
 	if until > m.now {
-		m.due.add(it)
+		it.heldFrom, it.heldUntil = connection, until
+		m.holds.add(it)
 	}
-	l := m.lane(it.lane)
-	l.waiting.insertByPosition(it)
-	l.checked = min(l.checked, it.Position-1)
-}
-
-// release lets go what was scheduled or held until now.
-func (m *Machine) release(it *Item) {
-	l := m.lane(it.lane)
-	if it.place == scheduled {
-		it.Due = 0
-		it.place = returned
-		l.returned.pushBack(it)
-		m.saveCounts(it)
-		return
-	}
-	it.heldFrom, it.heldUntil = "", 0
-	l.checked = min(l.checked, it.Position-1)
+	m.putWaiting(it)
 }
 
 // transfer lets an item leave for another destination.
@@ -162,21 +168,27 @@ func (m *Machine) transfer(it *Item, move *Move) {
 
 // gone forgets an item. It is in no list.
 func (m *Machine) gone(it *Item) {
+	if it.place != nowhere { // else it had expired when it came
+		m.stats.Dequeued++
+	}
 	delete(m.out, it.Position)
 	m.expiry.remove(it)
-	m.due.remove(it)
 	m.unmark(it, false)
-	it.place = nowhere
-	m.stats.Dequeued++
+	it.place, it.dirty = nowhere, false
 }
 
-// expire decides about an item whose time to live has passed. It is in no list.
+// expire decides about an item whose time to live has passed while no consumer had
+// it. It is in no list.
 func (m *Machine) expire(it *Item) {
-	if it.list != nil || it.place == scheduled {
-		m.leaveList(it)
-	}
 	m.stats.Expired++
-	f := m.failure(it, message.Expired, "")
 	m.tell(ItemExpired, it, "")
-	m.decide(it, f, false)
+	m.decide(it, m.failure(it, message.Expired, ""), false)
+}
+
+// refusedExpired decides about an item whose client did not deliver it because its
+// time to live has passed.
+func (m *Machine) refusedExpired(it *Item) {
+	m.stats.Expired++
+	m.tell(ItemExpired, it, "")
+	m.refused(it, message.Expired, "")
 }

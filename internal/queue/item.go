@@ -7,7 +7,8 @@ import "github.com/nixiemq/nixie/internal/message"
 type Item struct {
 	message.Entry
 	message.Counts
-	// Message is the message itself while memory allows; nil: it is in the store.
+	// Message is the message itself, without the overlay, while memory allows; nil:
+	// it is in the store.
 	Message *message.Message
 	// Charged is the owner's note of how many bytes it counts for Message against
 	// its memory.
@@ -18,42 +19,51 @@ type Item struct {
 	Durable bool
 	// Stored says that the item is in the store, for good or for want of memory.
 	Stored bool
-	// Lines is the story of an item that is not in the store.
+	// Lines is the story of an item that is not to outlive the process.
 	Lines []message.Attempt
 	// Delay is what a broker-side policy made it wait, in milliseconds; -1: nothing did.
 	Delay int64
 
-	header     *message.Message // headers and properties alone, once a selector needed them
+	// Where it is.
 	lane       uint8
 	place      place
+	rank       uint64 // its order within its list: the position, or a number given on return
 	next, prev *Item
 	list       *list
+	heldFrom   string // a connection that must wait for it
+	heldUntil  int64
+	due        int64 // when a scheduled item may go
+	dueAt      int32
+	holdAt     int32
+	expiryAt   int32
 
-	consumer  *Consumer // that has it; nil if none, or gone with its transaction open
+	// The present delivery, or the one that just ended.
+	consumer  *Consumer // that has it, or had it when it went into limbo
 	tx        string    // the open transaction that acknowledged it
-	single    bool      // tx acknowledged it alone (INDIVIDUAL)
 	attempt   attempt
 	covered   bool // a DELIVERED ack told that the application has it
 	handedOut int64
-	told      int              // the counter told at the present hand-out
+	told      int              // the counter told at the hand-out
 	excess    int              // told beyond the failures known then
-	last      *message.Attempt // the story's newest line, while it may still be amended
-	inline    bool             // the stored entry itself says that it was handed out
-	turn      uint64           // the turn that stored it
-	mark      *mark            // the stored mark that says so
+	line      *message.Attempt // the newest line of the delivery's story; nil: it has none
+	lineTurn  uint64           // the turn that saved it
 
-	heldFrom  string // a connection that must wait for it
-	heldUntil int64
-	due       int64 // when a scheduled item may go
-	index     int   // in the heap of its due or hold time, -1: in none
-	expIndex  int   // in the heap of expirations, -1: in none
+	// What the store knows of it.
+	how     message.HandOut // the kind of the present hand-out
+	saved   message.HandOut // Suspect in the counts that the store has
+	turn    uint64          // the turn that stored it
+	mark    *mark           // the stored mark that names it
+	touched bool            // it is looked at when the turn ends
+	dirty   bool            // its counts are saved then
+
+	header *message.Message // headers and properties alone, once a selector needed them
 }
 
 // A place is where in its queue an item is.
 type place uint8
 
 const (
-	nowhere place = iota
+	nowhere place = iota // not yet here, or gone
 	waiting
 	returned
 	scheduled
@@ -86,12 +96,14 @@ func NewItem(position uint64, m *message.Message) *Item {
 	return it
 }
 
-// StoredItem makes an item of what the store has of it.
+// StoredItem makes an item of what the store has of it. Counts go before what the
+// entry itself says of its hand-out.
 func StoredItem(e message.Entry, c message.Counts, hasCounts bool) *Item {
 	it := &Item{Entry: e, Counts: c, HasCounts: hasCounts, Durable: !e.Transient, Stored: true, Delay: -1}
 	if !hasCounts {
-		it.Suspect, it.inline = e.Out, e.Out != message.NotHandedOut
+		it.Suspect = e.Out
 	}
+	it.saved = it.Suspect
 	return it
 }
 
@@ -124,51 +136,17 @@ func (it *Item) Kept() bool { return it.place != nowhere }
 // LaneNumber is the lane the item is in.
 func (it *Item) LaneNumber() uint8 { return it.lane }
 
-// list is a doubly linked list through the items themselves. An item is in one
-// list at the most.
-type list struct {
-	head, tail *Item
-	n          int
-}
-
-func (l *list) pushBack(it *Item) { l.insertAfter(it, l.tail) }
-
-// insertAfter puts it behind at; at the front if at is nil.
-func (l *list) insertAfter(it, at *Item) {
-	it.list, it.prev = l, at
-	if at == nil {
-		it.next, l.head = l.head, it
-	} else {
-		it.next, at.next = at.next, it
+// State says where an item is, for people.
+func (it *Item) State() string {
+	switch it.place {
+	case out:
+		return "out"
+	case scheduled:
+		return "scheduled"
+	case limbo:
+		return "in-transaction"
+	case returned:
+		return "returned"
 	}
-	if it.next == nil {
-		l.tail = it
-	} else {
-		it.next.prev = it
-	}
-	l.n++
-}
-
-// insertByPosition puts it where its position belongs; l is sorted.
-func (l *list) insertByPosition(it *Item) {
-	at := l.tail
-	for at != nil && at.Position > it.Position {
-		at = at.prev
-	}
-	l.insertAfter(it, at)
-}
-
-func (l *list) remove(it *Item) {
-	if it.prev == nil {
-		l.head = it.next
-	} else {
-		it.prev.next = it.next
-	}
-	if it.next == nil {
-		l.tail = it.prev
-	} else {
-		it.next.prev = it.prev
-	}
-	it.list, it.next, it.prev = nil, nil, nil
-	l.n--
+	return "waiting"
 }

@@ -45,22 +45,23 @@ type Stats struct {
 type Machine struct {
 	o         Options
 	stats     Stats
-	lanes     [10]*lane
+	lanes     [lanes]*lane
 	out       map[uint64]*Item // handed out and not settled, by position
-	consumers []*Consumer
+	consumers []*Consumer      // of the highest priority first
 	byID      map[string]*Consumer
-	turn      int // where the next look for a consumer begins
+	next      int // where the next look for a consumer begins
 	exclusive *Consumer
 	pulls     []pull
 	expected  map[uint64]bool
 	txs       map[string][]*Item
-	producers map[string]int64
-	sent      map[string]int64 // producers of this turn
-	due       itemHeap         // scheduled items and holds, by when they end
-	expiry    itemHeap         // items that expire, by when
+	producers producers
+	due       itemHeap // scheduled items, by when they may go
+	holds     itemHeap // waiting items held back from a connection, by when that ends
+	expiry    itemHeap // items that expire and that no consumer has, by when
 	marks     marking
+	touched   []*Item                // to be looked at when the turn ends
 	lookup    selector.MessageLookup // kept, so that looking allocates nothing
-	turns     uint64                 // turns ended
+	turns     uint64                 // turns ended, and the present one
 
 	now     int64 // Unix milliseconds; never goes back
 	effects []Effect
@@ -77,27 +78,23 @@ func New(o Options) *Machine {
 		byID:      map[string]*Consumer{},
 		expected:  map[uint64]bool{},
 		txs:       map[string][]*Item{},
-		producers: map[string]int64{},
-		sent:      map[string]int64{},
+		producers: newProducers(),
+		due:       itemHeap{key: dueKey, at: dueIndex},
+		holds:     itemHeap{key: holdKey, at: holdIndex},
+		expiry:    itemHeap{key: expiryKey, at: expiryIndex},
+		turns:     1,
 	}
-	m.due.key, m.due.at = dueKey, dueIndex
-	m.expiry.key, m.expiry.at = expiryKey, expiryIndex
-	m.turns = 1
+	m.lookup.Properties = func(name string) (selector.Value, bool) {
+		return m.o.Properties(m.lookup.Message, name)
+	}
 	return m
 }
 
-// Restore tells a new machine what the store holds: entries in a lane behind
-// floor, the last sequences of producers, and the highest mark in use.
+// Restore tells a new machine what the store holds of a lane: so many entries, none
+// of them below floor.
 func (m *Machine) Restore(laneNumber uint8, floor uint64, entries int64) {
 	l := m.lane(laneNumber)
-	l.cursor, l.beyond = floor, entries
-}
-
-// RestoreProducers tells a new machine the last sequence of each producer.
-func (m *Machine) RestoreProducers(last map[string]int64) {
-	for p, n := range last {
-		m.producers[p] = n
-	}
+	l.cursor, l.beyond = max(floor, 1)-1, entries
 }
 
 // Stats returns what happened so far.
@@ -106,7 +103,7 @@ func (m *Machine) Stats() Stats {
 	s.Out, s.Consumers, s.Scheduled = int64(len(m.out)), int64(len(m.consumers)), int64(len(m.due.items))
 	for _, l := range m.lanes {
 		if l != nil {
-			s.Waiting += int64(l.waiting.n+l.returned.n) + l.beyond
+			s.Waiting += int64(l.waiting.n+l.returned.n+len(l.during)) + l.beyond
 		}
 	}
 	return s
@@ -143,13 +140,9 @@ func (m *Machine) apply(c Command) {
 	case Arrive:
 		m.arrive(c)
 	case Expect:
-		for _, p := range c.Positions {
-			m.expected[p] = true
-		}
+		m.expect(c.Positions)
 	case Cancel:
-		for _, p := range c.Positions {
-			delete(m.expected, p)
-		}
+		m.cancel(c.Positions)
 	case Attach:
 		m.attach(c)
 	case Detach:
@@ -167,7 +160,7 @@ func (m *Machine) apply(c Command) {
 	case Paged:
 		m.paged(c)
 	case ForgetProducer:
-		m.forgetProducer(c.Producer)
+		m.producers.forget(c.Producer)
 	case Browse:
 		m.browse(c)
 	case Extract:
@@ -177,15 +170,12 @@ func (m *Machine) apply(c Command) {
 	m.pass()
 }
 
-// EndTurn appends what is due once for a whole turn: marks of what was handed
-// out, and the last sequence of each producer.
+// EndTurn appends what is due once for a whole turn: counts that changed, marks of
+// what was handed out, and the last sequence of each producer.
 func (m *Machine) EndTurn(effects []Effect) []Effect {
 	m.effects = effects
 	m.flushMarks()
-	for p, n := range m.sent {
-		m.emit(Effect{Kind: PutProducer, Name: p, Number: uint64(n)})
-	}
-	clear(m.sent)
+	m.flushProducers()
 	m.turns++
 	effects, m.effects = m.effects, nil
 	return effects
@@ -195,13 +185,16 @@ func (m *Machine) EndTurn(effects []Effect) []Effect {
 func (m *Machine) Next() int64 {
 	next := int64(math.MaxInt64)
 	if it := m.due.first(); it != nil {
-		next = min(next, dueKey(it))
+		next = min(next, it.due)
 	}
-	if it := m.expiry.first(); it != nil {
+	if it := m.holds.first(); it != nil {
+		next = min(next, it.heldUntil)
+	}
+	if it := m.expiry.first(); it != nil && it.Expiration < math.MaxInt64 {
 		next = min(next, it.Expiration+1) // expired is later than, not at (R-BRK-20)
 	}
 	for _, p := range m.pulls {
-		if p.until > 0 {
+		if p.until > m.now { // else its answer waits for a page
 			next = min(next, p.until)
 		}
 	}
@@ -213,12 +206,18 @@ func (m *Machine) Next() int64 {
 
 // pass does what the time alone brings about.
 func (m *Machine) pass() {
-	for it := m.due.first(); it != nil && dueKey(it) <= m.now; it = m.due.first() {
+	for it := m.due.first(); it != nil && it.due <= m.now; it = m.due.first() {
 		m.due.remove(it)
-		m.release(it)
+		it.Due = 0 // the store need not know: a time that has passed holds nothing back
+		m.putReturned(it)
+	}
+	for it := m.holds.first(); it != nil && it.heldUntil <= m.now; it = m.holds.first() {
+		m.holds.remove(it)
+		it.heldFrom, it.heldUntil = "", 0
+		m.reoffer(it)
 	}
 	for it := m.expiry.first(); it != nil && it.Expired(m.now); it = m.expiry.first() {
-		m.expiry.remove(it)
+		m.leaveList(it)
 		m.expire(it)
 	}
 }

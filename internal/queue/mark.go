@@ -10,116 +10,203 @@ import (
 // written again when the fate of one of them becomes known and the item stays in
 // the queue, and dropped with the last of them.
 type mark struct {
-	id    uint64
-	how   message.HandOut
-	items map[uint64]bool
-	stale bool // the stored note names items that are no longer suspect
+	id        uint64
+	how       message.HandOut
+	positions []uint64 // that the note names or is to name, sorted; some may be gone
+	live      int      // how many of them it is still true of
+	stale     bool     // the stored note names too many
+	listed    bool     // it is in marking.changed
 }
 
-// marking is what a queue has marked, and what it will at the end of the turn.
+// marking is what a queue has marked, and what of it changes at the end of the turn.
 type marking struct {
 	last    uint64 // highest id used
-	turn    [message.Pulled + 1][]*Item
 	changed []*mark
-	found   map[uint64]*mark // by position: what an earlier process left, until it is paged in
+	fresh   [message.Pulled + 1]*mark // the marks of the turn that ends, by kind
+	found   map[uint64]*mark          // by position: what an earlier process left, until it is paged in
 }
 
 // RestoreMarks tells a new machine what an earlier process had handed out: the
-// positions that are still there, and the ids of the notes that say so.
+// positions, and the ids of the notes that name them. Positions of which the store
+// has no entry any more do no harm.
 func (m *Machine) RestoreMarks(positions map[uint64]message.HandOut, ids []uint64) {
 	for _, id := range ids {
 		m.marks.last = max(m.marks.last, id)
-		m.marks.changed = append(m.marks.changed, &mark{id: id})
+		m.marks.change(&mark{id: id})
 	}
 	m.marks.found = map[uint64]*mark{}
-	for _, how := range []message.HandOut{message.HandedOut, message.Pulled} {
-		m.marks.last++
-		k := &mark{id: m.marks.last, how: how, items: map[uint64]bool{}, stale: true}
-		for p, h := range positions {
-			if h == how {
-				k.items[p], m.marks.found[p] = true, k
-			}
+	var kinds [message.Pulled + 1]*mark
+	for position, how := range positions {
+		k := kinds[how]
+		if k == nil {
+			k = &mark{how: how, stale: true}
+			kinds[how] = k
 		}
-		if len(k.items) > 0 {
-			m.marks.changed = append(m.marks.changed, k)
+		k.positions = append(k.positions, position)
+		k.live++
+		m.marks.found[position] = k
+	}
+	for _, k := range kinds {
+		if k != nil {
+			slices.Sort(k.positions)
+			m.marks.last++
+			k.id = m.marks.last
+			m.marks.change(k)
 		}
 	}
+}
+
+func (g *marking) change(k *mark) {
+	if !k.listed {
+		k.listed = true
+		g.changed = append(g.changed, k)
+	}
+}
+
+// strike takes back that a position is out. stays says that it remains in the
+// queue, so that the stored note must no longer name it.
+func (g *marking) strike(k *mark, position uint64, stays bool) {
+	k.live--
+	if stays {
+		if i, ok := slices.BinarySearch(k.positions, position); ok {
+			k.positions = slices.Delete(k.positions, i, i+1)
+		}
+		k.stale = true
+	}
+	if stays || k.live == 0 {
+		g.change(k)
+	}
+}
+
+// join adds an item to the mark of its kind that this turn writes.
+func (g *marking) join(it *Item, how message.HandOut) {
+	k := g.fresh[how]
+	if k == nil {
+		g.last++
+		k = &mark{id: g.last, how: how, stale: true}
+		g.fresh[how] = k
+		g.change(k)
+	}
+	k.positions = append(k.positions, it.Position)
+	k.live++
+	it.mark = k
+}
+
+// unmark strikes an item from its mark.
+func (m *Machine) unmark(it *Item, stays bool) {
+	if k := it.mark; k != nil {
+		it.mark = nil
+		m.marks.strike(k, it.Position, stays)
+	}
+}
+
+// forgetFound drops what earlier marks name once all that was in the store has
+// been seen: the rest is gone.
+func (m *Machine) forgetFound() {
+	if len(m.marks.found) == 0 {
+		return
+	}
+	for _, l := range m.lanes {
+		if l != nil && (l.beyond > 0 || l.paging) {
+			return
+		}
+	}
+	for position, k := range m.marks.found {
+		m.marks.strike(k, position, false)
+	}
+	m.marks.found = nil
 }
 
 // recall gives an item that is paged in the mark an earlier process left for it.
 func (g *marking) recall(it *Item) {
 	if k := g.found[it.Position]; k != nil {
 		delete(g.found, it.Position)
-		it.mark, it.Suspect = k, k.how
+		it.mark, it.Suspect = k, max(it.Suspect, k.how)
 	}
 }
 
-// markOut notes that a stored item was handed out. An item that is stored in
-// this very turn says so itself; the others of a turn share a mark.
-func (m *Machine) markOut(it *Item, how message.HandOut) {
-	if !m.o.Marks || !it.Durable || it.mark != nil || it.inline {
-		return
-	}
-	if it.turn == m.turns {
-		it.Out, it.inline = how, true
-		return
-	}
-	m.marks.turn[how] = append(m.marks.turn[how], it)
-}
-
-// unmark takes back that an item is out. stays says that the item remains in the
-// queue and is not suspect, so that the stored note must no longer name it.
-func (m *Machine) unmark(it *Item, stays bool) {
-	k := it.mark
-	if k == nil {
-		return
-	}
-	it.mark = nil
-	delete(k.items, it.Position)
-	k.stale = k.stale || stays
-	if (len(k.items) == 0 || stays) && !slices.Contains(m.marks.changed, k) {
-		m.marks.changed = append(m.marks.changed, k)
+// touch has an item looked at when the turn ends: what the store knows of it may
+// have to change.
+func (m *Machine) touch(it *Item) {
+	if it.Durable && !it.touched {
+		it.touched = true
+		m.touched = append(m.touched, it)
 	}
 }
 
-// flushMarks writes the marks of a turn.
+// changed has the counts of an item saved when the turn ends.
+func (m *Machine) changed(it *Item) {
+	it.dirty = true
+	m.touch(it)
+}
+
+// suspicion is what would have to be said of an item's hand-outs after a crash
+// now. Where failures are counted, a mere hand-out adds nothing to what is told.
+func (it *Item) suspicion() message.HandOut {
+	s := it.Suspect
+	if it.place == out || it.place == limbo {
+		s = max(s, it.how)
+	}
+	return it.telling(s)
+}
+
+// telling is s, or nothing where s makes no difference to what a client is told.
+func (it *Item) telling(s message.HandOut) message.HandOut {
+	if s == message.HandedOut && it.Failures > 0 {
+		return message.NotHandedOut
+	}
+	return s
+}
+
+// note makes what the store says of an item after this turn what it has to say.
+func (m *Machine) note(it *Item) {
+	want := it.suspicion()
+	if it.turn == m.turns && !it.dirty { // its entry is yet to be written, and says it
+		if m.o.Marks {
+			it.Out, it.saved = want, want
+		}
+		return
+	}
+	if it.mark != nil && it.telling(it.mark.how) > want || it.mark != nil && it.mark.how < want {
+		m.unmark(it, true)
+	}
+	if it.dirty || it.telling(it.saved) > want {
+		m.saveCounts(it)
+	}
+	if m.o.Marks && it.mark == nil && it.telling(it.saved) < want {
+		m.marks.join(it, want)
+	}
+}
+
+// saveCounts has the counts of an item written.
+func (m *Machine) saveCounts(it *Item) {
+	it.dirty, it.HasCounts, it.saved = false, true, it.Suspect
+	m.emit(Effect{Kind: SaveCounts, Item: it, Lane: it.lane})
+}
+
+// flushMarks writes what the turn changed about counts and marks.
 func (m *Machine) flushMarks() {
-	for how := range m.marks.turn {
-		items := m.marks.turn[how]
-		if len(items) == 0 {
-			continue
-		}
-		k := &mark{how: message.HandOut(how), items: map[uint64]bool{}, stale: true}
-		for _, it := range items {
-			if it.place == out && it.mark == nil { // it may be back or gone already
-				k.items[it.Position], it.mark = true, k
-			}
-		}
-		clear(items)
-		m.marks.turn[how] = items[:0]
-		if len(k.items) > 0 {
-			m.marks.last++
-			k.id = m.marks.last
-			m.marks.changed = append(m.marks.changed, k)
+	m.forgetFound()
+	for _, it := range m.touched {
+		it.touched = false
+		if it.place != nowhere || it.Stored && it.turn == m.turns {
+			m.note(it)
 		}
 	}
+	clear(m.touched)
+	m.touched = m.touched[:0]
 	for _, k := range m.marks.changed {
+		k.listed = false
 		switch {
-		case len(k.items) == 0:
+		case k.live == 0:
 			m.emit(Effect{Kind: DropMark, Number: k.id})
 		case k.stale:
 			k.stale = false
-			m.emit(Effect{Kind: PutMark, Number: k.id, How: k.how, Positions: positions(k.items)})
+			slices.Sort(k.positions) // those of a fresh mark are in the order of the hand-out
+			m.emit(Effect{Kind: PutMark, Number: k.id, How: k.how, Positions: k.positions})
 		}
 	}
+	clear(m.marks.changed)
 	m.marks.changed = m.marks.changed[:0]
-}
-
-func positions(set map[uint64]bool) []uint64 {
-	list := make([]uint64, 0, len(set))
-	for p := range set {
-		list = append(list, p)
-	}
-	slices.Sort(list)
-	return list
+	clear(m.marks.fresh[:])
 }

@@ -1,6 +1,8 @@
 package queue
 
 import (
+	"strings"
+
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
@@ -26,22 +28,23 @@ func (m *Machine) signal(it *Item, f message.Failure) bool {
 	return true
 }
 
-// count adds a failed attempt to an item and a line to its story.
+// count adds a failed attempt to an item and a line to its story. uncertain says
+// that nobody saw it: a later signal tells of it.
 func (m *Machine) count(it *Item, f message.Failure, uncertain bool) {
 	it.Failures++
 	m.stats.Failed++
 	it.Suspect = message.NotHandedOut
-	m.line(it, f, true, uncertain)
-	m.emit(Effect{Kind: Tell, Event: FailureCounted, Item: it, Text: f.Cause.String()})
+	m.write(it, f, true, uncertain)
+	m.tell(FailureCounted, it, f.Cause.String())
 }
 
-// line appends a line to an item's story.
-func (m *Machine) line(it *Item, f message.Failure, counted, uncertain bool) {
+// write appends a line to an item's story.
+func (m *Machine) write(it *Item, f message.Failure, counted, uncertain bool) {
 	it.Attempts++
 	if it.Story == 0 {
 		it.Story = it.Position
 	}
-	it.last = &message.Attempt{
+	it.line = &message.Attempt{
 		Number:    int(it.Attempts),
 		HandedOut: it.handedOut,
 		Ended:     m.now,
@@ -60,64 +63,71 @@ func (m *Machine) line(it *Item, f message.Failure, counted, uncertain bool) {
 	if n := int(it.Attempts) - lastLines; n > firstLines {
 		drop = n
 	}
+	it.lineTurn = 0
+	m.changed(it)
 	m.save(it, drop)
 }
 
 // amend adds the words of a later signal to the newest line.
 func (m *Machine) amend(it *Item, f message.Failure) {
-	if it.last == nil {
+	news := f.Text != "" && it.line != nil && !strings.HasSuffix(it.line.Text, f.Text)
+	if it.line == nil || !news && f.Cause != message.Poison {
 		return
 	}
-	line := *it.last // the old one may be on its way to the store
-	if f.Cause == message.Poison || line.Cause == message.NoCause {
+	line := m.newestLine(it)
+	if f.Cause == message.Poison {
 		line.Cause = f.Cause
 	}
-	if f.Text != "" && f.Text != line.Text {
-		if line.Text != "" {
-			line.Text += "; "
-		}
+	if news && line.Text != "" {
+		line.Text += "; "
+	}
+	if news {
 		line.Text += f.Text
 	}
-	it.last = &line
 	m.save(it, 0)
 }
 
-// decided writes the decision into the newest line.
+// decided writes the decision into the newest line of the delivery that ended.
 func (m *Machine) decided(it *Item, d redelivery.Decision) {
-	if it.last == nil {
+	line := m.newestLine(it)
+	if line == nil {
 		return
 	}
-	line := *it.last
 	line.Decision, line.Policy, line.NextDue = d.Action.String(), d.By, d.Due
-	it.last = &line
 	m.save(it, 0)
 }
 
-// save has the newest line and the counts of an item written.
-func (m *Machine) save(it *Item, drop int) {
-	if !it.Durable {
-		it.keepLine(drop)
-		return
+// newestLine gets the newest line of the present delivery, to be changed. One that
+// an earlier turn saved may be on its way to the store: a copy takes its place.
+func (m *Machine) newestLine(it *Item) *message.Attempt {
+	if it.line != nil && it.lineTurn != 0 && it.lineTurn != m.turns {
+		line := *it.line
+		it.line, it.lineTurn = &line, 0
 	}
-	m.emit(Effect{Kind: SaveAttempt, Item: it, Lane: it.lane, Attempt: it.last, Number: uint64(drop)})
+	return it.line
+}
+
+// save has the newest line of an item written, and line number drop, if not 0,
+// dropped. A line that this turn writes already is read when the turn has ended.
+func (m *Machine) save(it *Item, drop int) {
+	switch {
+	case !it.Durable:
+		it.keepLine(drop)
+	case it.lineTurn != m.turns:
+		it.lineTurn = m.turns
+		m.emit(Effect{Kind: SaveAttempt, Item: it, Lane: it.lane, Attempt: it.line, Number: uint64(drop)})
+	}
 }
 
 // keepLine keeps the story of an item that will not outlive the process in memory.
 func (it *Item) keepLine(drop int) {
-	if n := len(it.Lines); n > 0 && it.Lines[n-1].Number == it.last.Number {
-		it.Lines[n-1] = *it.last
+	if n := len(it.Lines); n > 0 && it.Lines[n-1].Number == it.line.Number {
+		it.Lines[n-1] = *it.line
 		return
 	}
-	it.Lines = append(it.Lines, *it.last)
+	it.Lines = append(it.Lines, *it.line)
 	if drop > 0 && len(it.Lines) > firstLines+lastLines {
 		it.Lines = append(it.Lines[:firstLines], it.Lines[firstLines+1:]...)
-	}
-}
-
-// saveCounts has the counts of an item written.
-func (m *Machine) saveCounts(it *Item) {
-	if it.Durable {
-		m.emit(Effect{Kind: SaveCounts, Item: it, Lane: it.lane})
 	}
 }
 

@@ -1,0 +1,85 @@
+package queue
+
+// maxGrown is how far a window is widened when no consumer wants what is in it.
+const maxGrown = 20_000
+
+// want asks for a page where a lane's window has run low and the store has more.
+// hungry says that consumers have room and found nothing for them.
+func (m *Machine) want(l *lane, hungry bool) {
+	if l.beyond == 0 || l.paging || l.stalled {
+		return
+	}
+	room := m.o.Window - l.waiting.n
+	if room < (m.o.Window+1)/2 {
+		if !hungry || l.grown >= maxGrown {
+			return
+		}
+		room = m.o.Window
+		l.grown += room
+	}
+	l.paging = true
+	m.emit(Effect{Kind: PageIn, Lane: l.number, Number: l.cursor, Counter: room})
+}
+
+// paged takes a page in. It was read at some moment between the PageIn and now, so
+// it may or may not have what came meanwhile, and may have what an Arrive is still
+// to bring.
+func (m *Machine) paged(c Paged) {
+	l := m.lane(c.Lane)
+	if !l.paging {
+		return
+	}
+	during := l.during
+	l.paging, l.during = false, nil
+	was := l.cursor
+	m.takeIn(l, c.Items, during)
+	for _, it := range during {
+		if it.Position <= l.cursor {
+			m.wait(it)
+		} else {
+			l.beyond++
+		}
+	}
+	if l.beyond < 0 || c.Short && l.cursor == was && l.beyond > 0 && len(during) == 0 && len(m.expected) == 0 {
+		m.tell(Inconsistent, nil, "")
+		l.beyond = 0
+	}
+	l.stalled = l.cursor == was && len(during) == 0
+	if l.waiting.n < m.o.Window {
+		l.grown = 0
+	}
+}
+
+// takeIn moves the cursor over a page and takes in what is on it, except what came
+// meanwhile, or is to come, by a command of its own.
+func (m *Machine) takeIn(l *lane, page, during []*Item) {
+	var here map[uint64]bool
+	if len(during) > 0 {
+		here = make(map[uint64]bool, len(during))
+		for _, it := range during {
+			here[it.Position] = true
+		}
+	}
+	for _, it := range page {
+		if m.expected[it.Position] || it.Position <= l.cursor {
+			continue
+		}
+		l.cursor = it.Position
+		if here[it.Position] {
+			continue
+		}
+		it.lane = l.number
+		l.beyond--
+		m.marks.recall(it)
+		m.wait(it)
+	}
+}
+
+// unstall lets lanes be paged again that waited for what was expected.
+func (m *Machine) unstall() {
+	for _, l := range m.lanes {
+		if l != nil {
+			l.stalled = false
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package queue
+
+import "slices"
+
+// A pull is a consumer's wish for one message.
+type pull struct {
+	consumer *Consumer
+	until    int64 // 0: for ever
+}
+
+// pull notes a wish. A consumer with a window does not wait for the answer: what it
+// is to have is on its way (R-CLIENT-51).
+func (m *Machine) pull(c Pull) {
+	k, err := m.consumer(c.Consumer)
+	if err == nil && k.Prefetch == 0 {
+		until := c.Until
+		if until < 0 {
+			until = m.now
+		}
+		k.pulls++
+		m.pulls = append(m.pulls, pull{k, until})
+	}
+	m.answer(c.Done, err)
+}
+
+// granted takes the oldest wish of a consumer off the list.
+func (m *Machine) granted(k *Consumer) {
+	k.pulls--
+	if i := slices.IndexFunc(m.pulls, func(p pull) bool { return p.consumer == k }); i >= 0 {
+		m.pulls = slices.Delete(m.pulls, i, i+1)
+	}
+}
+
+// endPulls answers the wishes whose time has passed with "nothing", unless a page
+// is on its way that may serve them.
+func (m *Machine) endPulls() {
+	if len(m.pulls) == 0 || slices.ContainsFunc(m.lanes[:], func(l *lane) bool { return l != nil && l.paging }) {
+		return
+	}
+	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool {
+		if p.until == 0 || p.until > m.now {
+			return false
+		}
+		p.consumer.pulls--
+		m.emit(Effect{Kind: Nothing, Consumer: p.consumer})
+		return true
+	})
+}
