@@ -1,6 +1,10 @@
 package selector
 
-import "github.com/nixiemq/nixie/internal/message"
+import (
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
 
 // A Lookup gives the header fields and properties of one message by name.
 type Lookup interface {
@@ -11,8 +15,9 @@ type Lookup interface {
 }
 
 // A MessageLookup looks up in a message: header fields by their JMS names, all
-// else by Properties. It allocates nothing itself; reuse one by setting its
-// fields anew.
+// else in what the broker added and then by Properties. Make one and set its
+// fields anew for each message. It allocates only for the ids and destinations
+// that it has to write out.
 type MessageLookup struct {
 	Message *message.Message
 	// Properties decodes a property; nil: the message has none. It is asked for
@@ -24,4 +29,105 @@ type MessageLookup struct {
 }
 
 // Lookup implements Lookup.
-func (l *MessageLookup) Lookup(name string) (Value, bool) { return Value{}, false }
+func (l *MessageLookup) Lookup(name string) (Value, bool) {
+	if strings.HasPrefix(name, "JMS") {
+		if v, known := l.header(name); known && (v.kind != Null || name != "JMSXUserID") {
+			return v, v.kind != Null
+		}
+	}
+	if added, ok := l.Message.Added[name]; ok {
+		return valueOf(added), true
+	}
+	if l.Properties == nil {
+		return Value{}, false
+	}
+	return l.Properties(name)
+}
+
+// header gives a header field, NULL where it is not set; known is false for a
+// name that is none. The names are those of ActiveMQ's PropertyExpression.
+func (l *MessageLookup) header(name string) (v Value, known bool) {
+	m := l.Message
+	switch name {
+	case "JMSDeliveryMode":
+		if m.Persistent {
+			return StringValue("PERSISTENT"), true
+		}
+		return StringValue("NON_PERSISTENT"), true
+	case "JMSPriority":
+		return IntValue(int64(m.Priority)), true
+	case "JMSTimestamp":
+		return IntValue(m.Timestamp), true
+	case "JMSExpiration":
+		return IntValue(m.Expiration), true
+	case "JMSRedelivered":
+		return BoolValue(l.RedeliveryCounter > 0), true
+	case "JMSXDeliveryCount":
+		return IntValue(int64(l.RedeliveryCounter) + 1), true
+	case "JMSXGroupSeq":
+		return IntValue(int64(m.GroupSequence)), true
+	case "JMSActiveMQBrokerInTime":
+		return IntValue(m.BrokerInTime), true
+	case "JMSMessageID":
+		if m.ID.IsZero() {
+			return Value{}, true
+		}
+		return StringValue(m.ID.String()), true
+	case "JMSDestination":
+		if m.OriginalDestination.IsZero() {
+			return destination(m.Destination), true
+		}
+		return destination(m.OriginalDestination), true
+	case "JMSReplyTo":
+		return destination(m.ReplyTo), true
+	case "JMSCorrelationID":
+		return optional(m.CorrelationID), true
+	case "JMSType":
+		return optional(m.Type), true
+	case "JMSXGroupID":
+		return optional(m.GroupID), true
+	case "JMSXUserID":
+		return optional(m.UserID), true
+	case "JMSXProducerTXID":
+		return optional(m.TransactionID), true
+	}
+	return Value{}, false
+}
+
+// optional gives a string that is NULL where it is empty.
+func optional(s string) Value {
+	if s == "" {
+		return Value{}
+	}
+	return StringValue(s)
+}
+
+// destination gives a destination as ActiveMQ prints it; none is NULL.
+func destination(d message.Destination) Value {
+	if d.IsZero() {
+		return Value{}
+	}
+	return StringValue(d.String())
+}
+
+// valueOf gives a property that the broker added. What we do not know does not
+// compare.
+func valueOf(v any) Value {
+	switch v := v.(type) {
+	case nil:
+		return Value{}
+	case string:
+		return StringValue(v)
+	case bool:
+		return BoolValue(v)
+	case int:
+		return IntValue(int64(v))
+	case int32:
+		return IntValue(int64(v))
+	case int64:
+		return IntValue(v)
+	case float64:
+		return FloatValue(v)
+	}
+	return OpaqueValue()
+}

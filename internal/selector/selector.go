@@ -1,21 +1,94 @@
 package selector
 
-// A Selector is a parsed selector. It is immutable.
+import "strings"
+
+// Limits on a selector. A text within them costs memory and time in proportion
+// to its length.
+const (
+	// MaxTextBytes is the longest selector. OpenWire's tight encoding carries half
+	// of it.
+	MaxTextBytes = 64 << 10
+	// MaxDepth is how deep a selector may nest: brackets, NOT, signs, and operators
+	// in a row other than AND and OR, of which there may be any number.
+	MaxDepth = 250
+)
+
+// A Selector is a parsed selector. It is immutable; a nil Selector selects every
+// message.
 type Selector struct {
-	text string
+	text  string
+	root  node // nil: everything matches
+	names []string
 }
 
 // Parse parses a selector. An error wraps message.ErrInvalid and names the
-// position, what was found there and what was expected. An empty text, or one of
-// white space only, is the selector that every message matches.
-func Parse(text string) (*Selector, error) { return &Selector{text: text}, nil }
+// position (the first character is 1), what was found there and what was
+// expected, or the limit that the text is beyond. An empty text, or one of white
+// space only, is the selector that every message matches.
+func Parse(text string) (*Selector, error) {
+	if len(text) > MaxTextBytes {
+		return nil, overLimit("length in bytes:", len(text), MaxTextBytes)
+	}
+	p := parser{lexer: lexer{text: text}}
+	p.prefixes()
+	s := &Selector{text: text}
+	if strings.TrimSpace(text[p.pos:]) == "" {
+		return s, nil
+	}
+	root, err := p.selector()
+	if err != nil {
+		return nil, err
+	}
+	s.root, s.names = root, p.names
+	return s, nil
+}
 
-// Matches reports whether a message whose fields l gives is selected.
-func (s *Selector) Matches(l Lookup) bool { return true }
+// prefixes reads the switches before a selector; the last of a kind holds.
+func (p *parser) prefixes() {
+	for {
+		switch {
+		case p.prefix("convert_string_expressions:"):
+			p.convert = true
+		case p.prefix("no_convert_string_expressions:"):
+			p.convert = false
+		case p.prefix("hyphenated_props:"):
+			p.hyphens = true
+		case p.prefix("no_hyphenated_props:"):
+			p.hyphens = false
+		default:
+			return
+		}
+	}
+}
+
+// prefix reads one switch, if it is there.
+func (p *parser) prefix(s string) bool {
+	if !strings.HasPrefix(p.text[p.pos:], s) {
+		return false
+	}
+	p.pos += len(s)
+	return true
+}
+
+// Matches reports whether a message whose fields l gives is selected: whether
+// the selector is true for it, not false and not unknown.
+func (s *Selector) Matches(l Lookup) bool {
+	return s == nil || s.root == nil || s.root.eval(l).isTrue()
+}
 
 // String returns the text that was parsed.
-func (s *Selector) String() string { return s.text }
+func (s *Selector) String() string {
+	if s == nil {
+		return ""
+	}
+	return s.text
+}
 
 // Identifiers returns the names that the selector looks up, each once, in the
-// order they first appear.
-func (s *Selector) Identifiers() []string { return nil }
+// order they first appear. The slice is the selector's own.
+func (s *Selector) Identifiers() []string {
+	if s == nil {
+		return nil
+	}
+	return s.names
+}
