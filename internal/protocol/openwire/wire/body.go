@@ -110,7 +110,7 @@ func Inflate(kind message.BodyKind, content []byte, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("inflate: %w: %w", err, message.ErrInvalid)
 	}
 	out := bytes.NewBuffer(make([]byte, 0, min(limit, 2*len(content))))
-	n, err := io.Copy(out, io.LimitReader(z, int64(limit)+1))
+	n, err := io.Copy(out, io.LimitReader(z, min(int64(limit), math.MaxInt64-1)+1))
 	switch {
 	case want >= 0 && n >= int64(want):
 		return out.Bytes()[:want], nil
