@@ -31,7 +31,12 @@ func openShard(t testing.TB) store.Shard {
 
 func newShard(t failer) (store.Shard, func()) {
 	t.Helper()
-	s := memstore.New(memstore.Options{OnMisuse: func(text string) { t.Errorf("store: %s", text) }})
+	return acquire(t, memstore.Options{OnMisuse: func(text string) { t.Errorf("store: %s", text) }})
+}
+
+func acquire(t failer, o memstore.Options) (store.Shard, func()) {
+	t.Helper()
+	s := memstore.New(o)
 	shard, err := s.Acquire(context.Background(), 1, "test")
 	if err != nil {
 		t.Fatalf("acquire: %v", err)

@@ -224,11 +224,11 @@ func latin1(b []byte) []rune {
 	return runes
 }
 
-func fromHex(t *testing.T, file string) (k, v []byte) {
+func fromHex(t failer, file string) (k, v []byte) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	for line := range strings.Lines(string(text)) {
 		switch line {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/store"
 )
 
@@ -133,7 +132,7 @@ func (r *Records) readReferences(key refKey) (int64, error) {
 	f := reader{b: fields}
 	count := f.varint()
 	if !f.done() || count < 1 {
-		return 0, fmt.Errorf("body %d has %d references: %w", key.seq, count, message.ErrCorrupt)
+		return 0, corrupt(k)
 	}
 	return count, nil
 }

@@ -1,0 +1,157 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/store"
+	"github.com/nixiemq/nixie/internal/store/memstore"
+)
+
+// What cannot be stored is answered with its error, and changes nothing.
+func TestWhatCannotBeStoredChangesNothing(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("x", valueBytes)
+	for name, c := range map[string]struct {
+		fill func(b *Batch)
+		want error
+	}{
+		"header above the limit": {func(b *Batch) { b.PutMessage(1, &message.Message{CorrelationID: big[:HeaderBytes]}, 2) }, message.ErrOverLimit},
+		"value above the limit":  {func(b *Batch) { b.PutAttempt(1, &message.Attempt{Number: 1, Text: big}) }, message.ErrOverLimit},
+		"batch above the limit": {func(b *Batch) {
+			for seq := range uint64(100) {
+				b.PutMessage(seq+1, &message.Message{Body: make([]byte, 1<<10)}, 2)
+			}
+		}, message.ErrOverLimit},
+		"large bodies above the limit":     {func(b *Batch) { b.PutMessage(1, &message.Message{Body: make([]byte, 1<<20)}, 1) }, message.ErrOverLimit},
+		"added property of a strange type": {func(b *Batch) { b.PutMessage(1, &message.Message{Added: map[string]any{"a": 1.5}}, 1) }, message.ErrInvalid},
+		"overlay of a strange type": {func(b *Batch) {
+			b.Append(1, 5, &message.Entry{Position: 2, Overlay: &message.Overlay{Added: map[string]any{"a": true}}})
+		}, message.ErrInvalid},
+		"attempt without number": {func(b *Batch) { b.PutAttempt(1, &message.Attempt{}) }, message.ErrInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shard := openShard(t)
+			r, err := Open(context.Background(), shard, Options{BatchBytes: 64 << 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = tryCommit(r, func(b *Batch) {
+				b.PutQueue(QueueInfo{ID: 1})
+				b.Append(1, 5, &message.Entry{Position: 1, Body: 1, Shared: true})
+				c.fill(b)
+			})
+			if !errors.Is(err, c.want) {
+				t.Errorf("answer %v, want %v", err, c.want)
+			}
+			if a := auditShard(t, shard, false); len(a.queues)+len(a.bodies)+len(a.entries) > 0 || r.Count(1) != (Count{}) {
+				t.Errorf("something was stored: %+v, %v", a, r.Count(1))
+			}
+			commit(t, r, func(b *Batch) { b.PutQueue(QueueInfo{ID: 1}) }) // nothing is broken
+		})
+	}
+}
+
+func TestCheckAgreesWithPutMessage(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{0, HeaderBytes / 2, HeaderBytes - 1000, HeaderBytes, 2 * HeaderBytes} {
+		m := &message.Message{Extra: make([]byte, n), Properties: make([]byte, n), Body: make([]byte, n)}
+		var b Batch
+		b.PutMessage(1, m, 1)
+		if err := Check(m); (err == nil) != (b.err == nil) || (err == nil) != (n < HeaderBytes) {
+			t.Errorf("%d bytes: Check says %v, PutMessage %v", n, err, b.err)
+		}
+	}
+}
+
+// The bounds that value and batch sizes are reckoned with hold.
+func TestBatchSizeIsNotUnderstated(t *testing.T) {
+	t.Parallel()
+	shard := &tape{Shard: openShard(t), t: t}
+	r := open(t, shard)
+	m := fullMessage()
+	m.Body = make([]byte, 100<<10)
+	for name, fill := range map[string]func(b *Batch){
+		"send": func(b *Batch) {
+			for q := range QueueID(20) {
+				seq := r.Next(1)
+				b.PutMessage(seq, m, 2)
+				b.Append(q, 5, entryFor(m, seq, seq))
+			}
+		},
+		"release": func(b *Batch) {
+			seq := r.Next(3)
+			b.PutMessage(seq, m, 2)
+			for pos := seq + 1; pos < seq+3; pos++ {
+				e := entryFor(m, pos, seq)
+				e.Shared = true
+				b.Append(1, 5, e)
+				b.Remove(1, 5, e, nil, false)
+			}
+		},
+		"drop": func(b *Batch) { b.DropQueue(7) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b Batch
+			fill(&b)
+			reckoned := b.SizeBytes() + reservedBytes
+			r.Commit(&b, nil)
+			shard.mu.Lock()
+			defer shard.mu.Unlock()
+			if got := shard.handed[len(shard.handed)-1].SizeBytes(); got > reckoned {
+				t.Errorf("batch is %d bytes, reckoned %d", got, reckoned)
+			}
+		})
+	}
+}
+
+// After an error of the store nothing more is handed over, since the counters
+// may be wrong.
+func TestNothingFollowsAFailedBatch(t *testing.T) {
+	t.Parallel()
+	s := memstore.New(memstore.Options{})
+	shard, err := s.Acquire(context.Background(), 1, "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	r := open(t, shard)
+	if _, err := s.Acquire(context.Background(), 1, "second"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := tryCommit(r, func(b *Batch) { b.PutQueue(QueueInfo{ID: 1}) }); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("answer %v, want ErrFenced", err)
+		}
+	}
+}
+
+// Answers come in the order of the Commit calls, refused batches among them.
+func TestAnswersComeInOrder(t *testing.T) {
+	t.Parallel()
+	r := open(t, openShard(t))
+	const n = 100
+	answers := make(chan int, n) // one each
+	for i := range n {
+		b := new(Batch)
+		if i%3 == 0 {
+			b.PutAttempt(1, &message.Attempt{Number: -1})
+		}
+		b.PutQueue(QueueInfo{ID: 1})
+		r.Commit(b, func(err error) {
+			if (err != nil) != (i%3 == 0) {
+				t.Errorf("batch %d: %v", i, err)
+			}
+			answers <- i
+		})
+	}
+	for want := range n {
+		if got := <-answers; got != want {
+			t.Fatalf("answer to batch %d, want %d", got, want)
+		}
+	}
+}
