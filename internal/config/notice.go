@@ -97,6 +97,10 @@ func (r *report) fail(n Notice) {
 	r.problems = append(r.problems, n)
 }
 
+// full reports whether further problems are only counted, so that nobody need
+// take pains over their text.
+func (r *report) full() bool { return len(r.problems) == maxProblems }
+
 // finish returns what was collected, in the order of files and lines; parts
 // without a line (flags) come last. The order of equal places is that of finding.
 func (r *report) finish() ([]Notice, error) {

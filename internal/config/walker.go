@@ -108,6 +108,10 @@ func listed(e *element, p *part) string {
 
 // unknownChild fails for an element that its parent cannot hold.
 func (w *walker) unknownChild(e *element, p *part, c *element) {
+	if w.full() {
+		w.fail(c.at("unknown element")) // counted, not shown
+		return
+	}
 	if c.name == "bean" {
 		w.fail(c.at(fmt.Sprintf("a bean of class %q is not known inside %s; what it does would not happen", c.attr("class"), e.name)))
 		return
@@ -126,6 +130,10 @@ func (w *walker) attr(e *element, p *part, a attribute) {
 		return // reported, or not ActiveMQ's
 	}
 	row, known := p.attrNamed(a.name)
+	if !known && w.full() {
+		w.fail(e.atAttr(a, "unknown attribute")) // counted, not shown
+		return
+	}
 	if !known {
 		attrs, children := p.names()
 		hint := didYouMean(a.name, attrs)

@@ -15,7 +15,7 @@ import (
 const (
 	maxFileBytes = 4 << 20
 	maxDepth     = 64
-	maxElements  = 100_000
+	maxElements  = 20_000
 	maxAttrs     = 256
 )
 

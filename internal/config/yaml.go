@@ -42,7 +42,7 @@ func (l *loader) loadYAML(raw []byte) {
 		l.fail(Notice{File: l.opts.File, Text: err.Error()})
 		return
 	}
-	file, err := parser.ParseBytes(raw, 0)
+	file, err := parseYAML(raw)
 	if err != nil {
 		l.fail(y.syntax(err))
 		return
@@ -61,6 +61,17 @@ func (l *loader) loadYAML(raw []byte) {
 	if body != nil {
 		y.mapping("", body, y.top())
 	}
+}
+
+// parseYAML parses a document. A panic of the parser, which is not ours, is an
+// error like any other: it comes from what the file says.
+func parseYAML(raw []byte) (file *ast.File, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			file, err = nil, fmt.Errorf("the parser cannot read it: %v", p)
+		}
+	}()
+	return parser.ParseBytes(raw, 0)
 }
 
 // boundYAML refuses what no configuration needs.
@@ -91,6 +102,8 @@ func (y yamlReader) syntax(err error) Notice {
 			n.Line, n.Column = t.Position.Line, t.Position.Column
 		}
 		n.Text += ": " + syntax.GetMessage()
+	} else {
+		n.Text += ": " + err.Error()
 	}
 	return n
 }
@@ -139,7 +152,11 @@ func (y yamlReader) mapping(part string, node ast.Node, keys []yamlKey) {
 				break
 			}
 		}
-		if !known {
+		switch {
+		case known:
+		case y.full():
+			y.fail(y.at(pair.Key, path, "unknown key")) // counted, not shown
+		default:
 			y.fail(y.at(pair.Key, path, "unknown key"+didYouMean(name, names)))
 		}
 	}
