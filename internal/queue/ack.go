@@ -10,7 +10,7 @@ import (
 func (m *Machine) ack(c Ack) {
 	k := m.byID[c.Consumer]
 	if k == nil || !k.handed { // R-BRK-11, R-BRK-12
-		m.tell(StrayAck, nil, fmt.Sprintf("ack of %s for consumer %s: it was handed nothing", c.Last.ID, c.Consumer))
+		m.tell(StrayAck, nil, fmt.Sprintf("ack of %s for consumer %s: it was handed nothing", c.Last, c.Consumer))
 		m.answer(c.Done, nil)
 		return
 	}
@@ -35,9 +35,9 @@ func (m *Machine) ackRange(k *Consumer, c Ack) error {
 	case err != nil:
 		return err
 	case c.Type == Standard && c.Tx == "" && m.o.Redelivers && c.Count != n:
-		return fmt.Errorf("unmatched acknowledge: it says %d messages, and the range up to %s has %d: %w", c.Count, c.Last.ID, n, message.ErrInvalid)
+		return fmt.Errorf("unmatched acknowledge: it says %d messages, and the range up to %s has %d: %w", c.Count, c.Last, n, message.ErrInvalid)
 	case c.Type == Poison && c.Tx != "":
-		return fmt.Errorf("poison acknowledge of %s inside transaction %s: %w", c.Last.ID, c.Tx, message.ErrInvalid)
+		return fmt.Errorf("poison acknowledge of %s inside transaction %s: %w", c.Last, c.Tx, message.ErrInvalid)
 	}
 	switch c.Type {
 	case Delivered:
@@ -58,7 +58,7 @@ func (m *Machine) ackRange(k *Consumer, c Ack) error {
 // span finds the range from first to last in what a consumer has.
 func (m *Machine) span(k *Consumer, first, last Ref) (from, to *Item, n int, err error) {
 	unmatched := func(r Ref, what string) error {
-		return fmt.Errorf("unmatched acknowledge: consumer %s %s message %s: %w", k.ID, what, r.ID, message.ErrInvalid)
+		return fmt.Errorf("unmatched acknowledge: consumer %s %s %s: %w", k.ID, what, r, message.ErrInvalid)
 	}
 	to = m.find(k, last)
 	if to == nil {
@@ -184,12 +184,13 @@ func (m *Machine) reconstruct(it *Item, n int) {
 // connection until it is (R-EDGE-38).
 func (m *Machine) expiredAtClient(it *Item) {
 	if !m.o.Redelivers || it.Expired(m.now) {
-		m.refusedExpired(it)
+		m.refused(it, message.Expired, "")
 		return
 	}
-	f := m.failure(it, message.Released, "the client's clock took it for expired")
-	m.write(it, f, false, false)
-	m.hold(it, it.consumer.Connection, max(it.Expiration+1, m.now+redelivery.FirstHoldMillis))
+	until := max(it.Expiration+1, m.now+redelivery.FirstHoldMillis)
+	m.write(it, m.failure(it, message.Released, "the client's clock took it for expired"), false, false)
+	m.decided(it, redelivery.Decision{Action: redelivery.Hold, Due: until})
+	m.hold(it, it.consumer.Connection, until)
 }
 
 func (m *Machine) undispatchable(c Undispatchable) {

@@ -1,6 +1,10 @@
 package queue
 
-import "github.com/nixiemq/nixie/internal/message"
+import (
+	"fmt"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
 
 // A Command is what is asked of a queue. Done, where a command has one and it is
 // not nil, is answered by an Answer effect.
@@ -92,6 +96,14 @@ type Ref struct {
 
 // IsZero reports whether the ref names nothing.
 func (r Ref) IsZero() bool { return r.Position == 0 && r.ID.IsZero() }
+
+// String names the message for people: by its id, if that is known.
+func (r Ref) String() string {
+	if r.ID.IsZero() {
+		return fmt.Sprintf("position %d", r.Position)
+	}
+	return r.ID.String()
+}
 
 // Ack acknowledges a range of what a consumer has, in the order of the hand-out.
 type Ack struct {

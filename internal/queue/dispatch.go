@@ -150,7 +150,7 @@ func (m *Machine) header(it *Item) (*message.Message, error) {
 func (m *Machine) handOut(it *Item, c *Consumer) {
 	m.leaveList(it)
 	m.expiry.remove(it) // what a consumer has is left to it (R-BRK-22)
-	it.place, it.consumer, it.heldFrom, it.heldUntil, it.header = out, c, "", 0, nil
+	it.place, it.consumer, it.header = out, c, nil
 	c.held.pushBack(it)
 	m.out[it.Position] = it
 	it.attempt, it.covered, it.tx, it.line = open, false, "", nil

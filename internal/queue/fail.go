@@ -26,6 +26,11 @@ func (m *Machine) verdict(it *Item, f message.Failure, counted bool) redelivery.
 // decide decides what becomes of an item that its consumer does not have any more,
 // and does it. The item is in no list.
 func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
+	if f.Cause == message.Expired || it.Expired(m.now) && f.Cause != message.Poison && f.Cause != message.Undispatchable {
+		f.Cause = message.Expired // whatever ended the attempt: this is what becomes of it
+		m.stats.Expired++
+		m.tell(ItemExpired, it, "")
+	}
 	if !m.o.Redelivers { // a topic consumer's copy: nobody else is to have it (R-BRK-15)
 		m.discard(it, f, "topic consumer: "+f.Cause.String())
 		return
@@ -125,9 +130,15 @@ func (m *Machine) deadLetterExpiration() int64 {
 	return 0
 }
 
-// giveBack makes an item available at once, ahead of those never handed out (R-CNT-09).
+// giveBack makes an item available at once, ahead of those never handed out
+// (R-CNT-09). A connection that was to wait for it still waits.
 func (m *Machine) giveBack(it *Item) {
 	m.back(it)
+	if it.heldUntil > m.now {
+		m.holds.add(it)
+		m.putWaiting(it)
+		return
+	}
 	m.putReturned(it)
 }
 
@@ -153,8 +164,8 @@ func (m *Machine) schedule(it *Item) {
 func (m *Machine) hold(it *Item, connection string, until int64) {
 	m.back(it)
 	m.changed(it)
+	it.heldFrom, it.heldUntil = connection, until
 	if until > m.now {
-		it.heldFrom, it.heldUntil = connection, until
 		m.holds.add(it)
 	}
 	m.putWaiting(it)
@@ -180,15 +191,5 @@ func (m *Machine) gone(it *Item) {
 // expire decides about an item whose time to live has passed while no consumer had
 // it. It is in no list.
 func (m *Machine) expire(it *Item) {
-	m.stats.Expired++
-	m.tell(ItemExpired, it, "")
 	m.decide(it, m.failure(it, message.Expired, ""), false)
-}
-
-// refusedExpired decides about an item whose client did not deliver it because its
-// time to live has passed.
-func (m *Machine) refusedExpired(it *Item) {
-	m.stats.Expired++
-	m.tell(ItemExpired, it, "")
-	m.refused(it, message.Expired, "")
 }

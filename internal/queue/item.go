@@ -30,7 +30,7 @@ type Item struct {
 	rank       uint64 // its order within its list: the position, or a number given on return
 	next, prev *Item
 	list       *list
-	heldFrom   string // a connection that must wait for it
+	heldFrom   string // a connection that must wait for it until heldUntil
 	heldUntil  int64
 	due        int64 // when a scheduled item may go
 	dueAt      int32

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,6 +65,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	args := [][]datadriven.CmdArg{d.CmdArgs}
 	if d.Cmd == "turn" {
 		lines, args = nil, nil
+		repeat := 1
+		if d.HasArg("repeat") {
+			d.ScanArgs(t, "repeat", &repeat)
+		}
 		for line := range strings.SplitSeq(strings.TrimSpace(d.Input), "\n") {
 			cmd, a, err := datadriven.ParseLine(line)
 			if err != nil {
@@ -71,6 +76,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			}
 			lines, args = append(lines, cmd), append(args, a)
 		}
+		lines, args = slices.Repeat(lines, repeat), slices.Repeat(args, repeat)
 	}
 	s.said.Reset()
 	for i, cmd := range lines {
@@ -87,6 +93,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	text, err := s.endTurn()
 	if err != nil {
 		d.Fatalf(t, "%v", err)
+	}
+	if d.HasArg("quietly") {
+		return fmt.Sprintf("%d lines\n", strings.Count(text, "\n"))
 	}
 	return s.said.String() + text
 }

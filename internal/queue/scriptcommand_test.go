@@ -20,6 +20,7 @@ var commands = map[string]func(*script, *args){
 	"cancel":         func(s *script, a *args) { s.apply(Cancel{Positions: a.positions()}) },
 	"store":          (*script).cmdStore,
 	"arrive":         (*script).cmdArrive,
+	"vanish":         (*script).cmdVanish,
 	"read":           func(s *script, _ *args) { s.readPages() },
 	"paged":          (*script).cmdPaged,
 	"attach":         (*script).cmdAttach,
@@ -37,6 +38,7 @@ var commands = map[string]func(*script, *args){
 	"move":           (*script).cmdMove,
 	"browse":         (*script).cmdBrowse,
 	"story":          (*script).cmdStory,
+	"spoil":          func(s *script, a *args) { delete(s.messages, a.positions()[0]) },
 	"stats":          (*script).cmdStats,
 	"next":           func(s *script, _ *args) { s.say("next%s", s.at(" at ", s.m.Next())) },
 	"floor":          func(s *script, a *args) { s.say("floor %d", s.m.Floor(uint8(a.int("lane", 5)))) },
@@ -116,6 +118,13 @@ func (s *script) cmdArrive(a *args) {
 		it := s.item(p, a)
 		it.Stored = it.Durable
 		s.apply(Arrive{Items: []*Item{it}})
+	}
+}
+
+// cmdVanish damages the store.
+func (s *script) cmdVanish(a *args) {
+	for _, p := range a.positions() {
+		delete(s.shelf.entries, p)
 	}
 }
 
@@ -201,7 +210,7 @@ func (s *script) cmdAck(a *args) {
 		if a.has("by-id") {
 			return Ref{ID: message.ID{Producer: "P", Sequence: n}}
 		}
-		return Ref{Position: uint64(n), ID: message.ID{Producer: "P", Sequence: n}}
+		return Ref{Position: uint64(n)}
 	}
 	ack.First, ack.Last = ref("first"), ref("last")
 	if !a.has("first") && !a.has("from-oldest") {
@@ -302,11 +311,37 @@ func (s *script) cmdBrowse(a *args) {
 	}})
 }
 
+// cmdStory shows the story of a message, from the store or from memory.
 func (s *script) cmdStory(a *args) {
 	p := a.positions()[0]
-	for _, line := range s.shelf.story(p) {
-		s.say("%s", strings.TrimSpace(s.line(&line)))
+	story := s.shelf.story(p)
+	s.apply(Browse{Lane: 5, Reply: func(items []*Item, _ uint64) {
+		for _, it := range items {
+			if it.Position == p && !it.Stored {
+				story = slices.Clone(it.Lines)
+			}
+		}
+	}})
+	if a.has("numbers") {
+		s.say("%s", ranges(story))
+		return
 	}
+	for i := range story {
+		s.say("%s", strings.TrimSpace(s.line(&story[i])))
+	}
+}
+
+// ranges writes the numbers of lines as "1..10 12..101".
+func ranges(story []message.Attempt) string {
+	var b strings.Builder
+	for i := 0; i < len(story); i++ {
+		first := story[i].Number
+		for i+1 < len(story) && story[i+1].Number == story[i].Number+1 {
+			i++
+		}
+		fmt.Fprintf(&b, "%d..%d ", first, story[i].Number)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 func (s *script) cmdStats(*args) {
