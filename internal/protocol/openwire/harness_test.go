@@ -26,7 +26,8 @@ type house struct {
 	server *Server
 	broker *broker.Broker // nil: a scripted one
 	log    *logBuffer
-	ctx    context.Context
+	ctx    context.Context // of the server
+	stop   context.CancelFunc
 	served sync.WaitGroup
 	n      int
 }
@@ -87,9 +88,8 @@ func newHouse(t *testing.T, o Options) *house {
 		t.Fatal(err)
 	}
 	h.server = server
-	var cancel context.CancelFunc
-	h.ctx, cancel = context.WithCancel(context.Background())
-	t.Cleanup(cancel)
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	t.Cleanup(h.stop)
 	return h
 }
 
@@ -134,8 +134,9 @@ type peer struct {
 	settings wire.Settings
 	ended    chan struct{} // closed when the stream has ended
 
-	mu  sync.Mutex
-	got []wire.DataStructure // not yet looked at
+	mu     sync.Mutex
+	got    []wire.DataStructure // not yet looked at
+	paused chan struct{}        // nil: everything is read
 }
 
 // peerFormat is what peers announce.
@@ -197,8 +198,28 @@ func (p *peer) listen(format wire.WireFormat, settings chan wire.Settings) {
 		}
 		p.mu.Lock()
 		p.got = append(p.got, ds)
+		for p.paused != nil {
+			paused := p.paused
+			p.mu.Unlock()
+			<-paused
+			p.mu.Lock()
+		}
 		p.mu.Unlock()
 	}
+}
+
+// pause stops reading after the next frame, resume goes on.
+func (p *peer) pause() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = make(chan struct{})
+}
+
+func (p *peer) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.paused)
+	p.paused = nil
 }
 
 // send writes one command.

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// flushBytes is how much the writer collects before it writes, and the most
-	// it gives to one Write, so that the progress of large frames is seen.
+	// flushBytes is how much the writer collects before it writes. Twice as much is
+	// the most it gives to one Write, so that the progress of large frames is seen.
 	flushBytes = 64 << 10
 	// idleBytes is the largest buffer an idle connection keeps.
 	idleBytes = 4 << 10
@@ -133,7 +133,10 @@ func (w *writer) delivery(d *broker.Delivery) error {
 // flush writes what has been encoded.
 func (w *writer) flush() error {
 	for b := w.buf; len(b) > 0; {
-		n := min(len(b), flushBytes)
+		n := len(b)
+		if n > 2*flushBytes { // else a little would be left for a Write of its own
+			n = flushBytes
+		}
 		w.since.Store(w.clock.Now().UnixNano())
 		_, err := w.conn.Write(b[:n])
 		w.since.Store(0)

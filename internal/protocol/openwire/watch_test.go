@@ -1,0 +1,172 @@
+package openwire
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// TestKeepAlives wants a keep-alive after the initial delay and then every third
+// of the inactivity duration, unless something else was sent (OpenWire 3.4).
+func TestKeepAlives(t *testing.T) {
+	t.Parallel()
+	f := peerFormat()
+	f.MaxInactivityDuration, f.InitialDelay = 6*time.Second, time.Second
+	inScript(t, nil, func(h *house, _ *script) {
+		p := h.peer(f)
+		start := time.Now()
+		var at []time.Duration
+		for range 24 {
+			time.Sleep(500 * time.Millisecond)
+			p.send(&wire.KeepAliveInfo{}) // so that we live
+			if time.Since(start) == 4*time.Second {
+				p.do(&wire.FlushCommand{})
+			}
+			for _, c := range p.all() {
+				if k, ok := c.(*wire.KeepAliveInfo); ok {
+					if k.CommandID != 0 || k.ResponseRequired {
+						t.Errorf("%+v", k)
+					}
+					at = append(at, time.Since(start))
+				}
+			}
+		}
+		want := []time.Duration{1, 3, 7, 9, 11} // not at 5, as a Response was sent at 4
+		if len(at) != len(want) {
+			t.Fatalf("keep-alives at %v", at)
+		}
+		for i := range want {
+			if at[i] != want[i]*time.Second {
+				t.Errorf("keep-alives at %v", at)
+			}
+		}
+		p.hangUp()
+	})
+}
+
+// TestSilenceEndsTheConnection wants a silent peer noticed between R and 2R after
+// its last byte, and not before the initial delay (OpenWire 3.4).
+func TestSilenceEndsTheConnection(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		silence, delay time.Duration // announced
+		speak          time.Duration // when the peer says something for the last time
+		want           time.Duration // when it is closed
+	}{
+		"from the beginning":   {30 * time.Second, 10 * time.Second, 0, 40 * time.Second},
+		"the shorter one wins": {3 * time.Second, 5 * time.Second, 0, 8 * time.Second},
+		"after a sign of life": {3 * time.Second, time.Second, 2 * time.Second, 7 * time.Second},
+		"ours is the shorter":  {time.Hour, time.Hour, 0, 40 * time.Second},
+		"no initial delay":     {3 * time.Second, 0, 0, 6 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := peerFormat()
+			f.MaxInactivityDuration, f.InitialDelay = c.silence, c.delay
+			inScript(t, nil, func(h *house, s *script) {
+				p := h.peer(f)
+				start := time.Now()
+				p.connect()
+				if c.speak > 0 {
+					time.Sleep(c.speak)
+					p.send(nil) // a null frame: any byte will do
+				}
+				<-p.ended
+				if d := time.Since(start); d != c.want {
+					t.Errorf("closed after %v, want %v", d, c.want)
+				}
+				h.close()
+				if log := h.log.String(); !strings.Contains(log, "nothing was heard") {
+					t.Errorf("log:\n%s", log)
+				}
+				if calls := s.took(); !strings.HasPrefix(calls[len(calls)-1], "Close(connection-lost, nothing was heard for ") {
+					t.Errorf("calls %v", calls)
+				}
+			})
+		})
+	}
+}
+
+// TestNoMonitor wants neither keep-alives nor an end where one side has none
+// (OpenWire 3.3).
+func TestNoMonitor(t *testing.T) {
+	t.Parallel()
+	off := peerFormat()
+	off.MaxInactivityDuration = 0
+	for name, c := range map[string]struct {
+		format wire.WireFormat
+		ours   time.Duration
+	}{
+		"theirs is off": {format: off},
+		"ours is off":   {format: peerFormat(), ours: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inScript(t, func(o *Options) { o.MaxInactivity = c.ours }, func(h *house, _ *script) {
+				p := h.peer(c.format)
+				time.Sleep(24 * time.Hour)
+				if got := p.all(); len(got) > 0 {
+					t.Errorf("got %+v", got)
+				}
+				p.hangUp()
+			})
+		})
+	}
+}
+
+// TestBytesOfALargeFrameAreLife sends a frame so slowly that it takes longer than
+// the silence that is allowed (OpenWire 3.4).
+func TestBytesOfALargeFrameAreLife(t *testing.T) {
+	t.Parallel()
+	f := peerFormat()
+	f.MaxInactivityDuration, f.InitialDelay = 3*time.Second, time.Second
+	inScript(t, nil, func(h *house, s *script) {
+		p := h.peer(f)
+		p.connect()
+		p.produce(1, 0)
+		m := p.text(1, queueNamed("Q"), strings.Repeat("slow ", 20))
+		frame, err := p.enc.Append(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range frame {
+			time.Sleep(time.Second)
+			if _, err := p.conn.Write([]byte{b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if len(s.sent) != 1 {
+			t.Errorf("%d messages arrived", len(s.sent))
+		}
+		p.hangUp()
+	})
+}
+
+// TestBusyIsNotSilent keeps the reader in a command for longer than the silence
+// that is allowed: the peer is not to blame.
+func TestBusyIsNotSilent(t *testing.T) {
+	t.Parallel()
+	f := peerFormat()
+	f.MaxInactivityDuration, f.InitialDelay = 3*time.Second, time.Second
+	inScript(t, nil, func(h *house, s *script) {
+		p := h.peer(f)
+		p.connect()
+		s.fail["Begin"] = slow{}
+		p.tell(&wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: p.txID(1), Type: wire.TransactionBegin})
+		time.Sleep(61 * time.Second)
+		p.do(&wire.FlushCommand{})
+		p.hangUp()
+	})
+}
+
+// A slow is an error that takes a minute to look at.
+type slow struct{}
+
+func (slow) Error() string {
+	time.Sleep(time.Minute)
+	return "slow"
+}
