@@ -161,7 +161,7 @@ var commands = map[string]struct {
 				FirstMessageID: &wire.MessageID{ProducerID: p.producerID(1), ProducerSequenceID: 1, BrokerSequenceID: 11},
 				LastMessageID:  &wire.MessageID{ProducerID: p.producerID(1), ProducerSequenceID: 2, BrokerSequenceID: 12}}
 		},
-		calls: []string{"Ack({Consumer:ID:peer-1:1:1 Destination:queue://Q Type:2 First:{Position:11 ID:ID:peer-1:1:1:1} Last:{Position:12 ID:ID:peer-1:1:1:2} Count:2 Tx: Text:})"},
+		calls: []string{"Ack(ID:peer-1:1:1, queue://Q, 2, first 11 ID:peer-1:1:1:1, last 12 ID:peer-1:1:1:2, 2, tx , )"},
 	},
 	"poison acknowledgement": {
 		command: func(p *peer) wire.Command {
@@ -169,21 +169,21 @@ var commands = map[string]struct {
 				LastMessageID: &wire.MessageID{ProducerID: p.producerID(1), ProducerSequenceID: 2, BrokerSequenceID: 12},
 				PoisonCause:   wire.NewThrowable("java.lang.Throwable", "Delivery[7] exceeds")}
 		},
-		calls: []string{"Ack({Consumer:ID:peer-1:1:1 Destination:queue://Q Type:1 First:{Position:0 ID::0} Last:{Position:12 ID:ID:peer-1:1:1:2} Count:1 Tx: Text:java.lang.Throwable: Delivery[7] exceeds})"},
+		calls: []string{"Ack(ID:peer-1:1:1, queue://Q, 1, first 0 :0, last 12 ID:peer-1:1:1:2, 1, tx , java.lang.Throwable: Delivery[7] exceeds)"},
 	},
 	"acknowledgement of a message it does not have": {
 		command: func(p *peer) wire.Command {
 			return &wire.MessageAck{Destination: queueNamed("Q"), ConsumerID: p.consumerID(1), AckType: wire.AckStandard}
 		},
 		fail:  map[string]error{"Ack": fmt.Errorf("unmatched acknowledge: %w", message.ErrInvalid)},
-		calls: []string{"Ack({Consumer:ID:peer-1:1:1 Destination:queue://Q Type:2 First:{Position:0 ID::0} Last:{Position:0 ID::0} Count:0 Tx: Text:})"},
+		calls: []string{"Ack(ID:peer-1:1:1, queue://Q, 2, first 0 :0, last 0 :0, 0, tx , )"},
 		class: classJMS, text: "unmatched acknowledge",
 	},
 	"acknowledgement of an unknown consumer": {
 		command: func(p *peer) wire.Command {
 			return &wire.MessageAck{Destination: queueNamed("Q"), ConsumerID: p.consumerID(99), AckType: wire.AckIndividual}
 		},
-		calls: []string{"Ack({Consumer:ID:peer-1:1:99 Destination:queue://Q Type:4 First:{Position:0 ID::0} Last:{Position:0 ID::0} Count:0 Tx: Text:})"},
+		calls: []string{"Ack(ID:peer-1:1:99, queue://Q, 4, first 0 :0, last 0 :0, 0, tx , )"},
 	},
 	"acknowledgement of no known type": {
 		command: func(p *peer) wire.Command { return &wire.MessageAck{ConsumerID: p.consumerID(1), AckType: 7} },
@@ -199,7 +199,7 @@ var commands = map[string]struct {
 		command: func(p *peer) wire.Command {
 			return &wire.MessageAck{Destination: queueNamed("Q"), ConsumerID: p.consumerID(1), AckType: wire.AckDelivered, TransactionID: p.txID(9), MessageCount: 5}
 		},
-		calls: []string{"Ack({Consumer:ID:peer-1:1:1 Destination:queue://Q Type:0 First:{Position:0 ID::0} Last:{Position:0 ID::0} Count:5 Tx: Text:})"},
+		calls: []string{"Ack(ID:peer-1:1:1, queue://Q, 0, first 0 :0, last 0 :0, 5, tx , )"},
 	},
 	"pull": {
 		command: func(p *peer) wire.Command { return &wire.MessagePull{ConsumerID: p.consumerID(1), Timeout: 1500} },

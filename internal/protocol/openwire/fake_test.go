@@ -11,6 +11,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
 )
 
 // A script is a broker, and its one connection, that write down what they are
@@ -144,7 +145,8 @@ func (s *script) Offer(_ context.Context, consumer string, m *message.Message, d
 }
 
 func (s *script) Ack(_ context.Context, a broker.Ack, done func(error)) {
-	s.answer(done, s.call("Ack", fmt.Sprintf("%+v", a)))
+	ref := func(r queue.Ref) string { return fmt.Sprintf("%d %s", r.Position, r.ID) }
+	s.answer(done, s.call("Ack", a.Consumer, a.Destination, uint8(a.Type), "first "+ref(a.First), "last "+ref(a.Last), a.Count, "tx "+a.Tx, a.Text))
 }
 
 func (s *script) Pull(_ context.Context, consumer string, timeout time.Duration) error {
