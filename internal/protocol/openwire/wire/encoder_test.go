@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -159,8 +160,8 @@ func TestSmallCaches(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%+v frame %d: %v", s, i, err)
 				}
-				if diff := cmp.Diff(DataStructure(want), got); diff != "" {
-					t.Fatalf("%+v frame %d (-want +got):\n%s", s, i, diff)
+				if !reflect.DeepEqual(DataStructure(want), got) {
+					t.Fatalf("%+v frame %d (-want +got):\n%s", s, i, cmp.Diff(DataStructure(want), got))
 				}
 			}
 		}
@@ -189,8 +190,8 @@ func TestFrameLargerThanCache(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%+v: %v", s, err)
 				}
-				if diff := cmp.Diff(DataStructure(want), got); diff != "" {
-					t.Fatalf("%+v round %d (-want +got):\n%s", s, round, diff)
+				if !reflect.DeepEqual(DataStructure(want), got) {
+					t.Fatalf("%+v round %d (-want +got):\n%s", s, round, cmp.Diff(DataStructure(want), got))
 				}
 			}
 		}
@@ -231,10 +232,14 @@ func TestCacheKeys(t *testing.T) {
 // TestUncacheableObject checks that RemoveInfo can carry what no slot takes.
 func TestUncacheableObject(t *testing.T) {
 	t.Parallel()
-	_, e := pair(looseCache)
-	frame, err := e.Append(nil, &RemoveInfo{ObjectID: &MessageID{}})
+	d, e := pair(looseCache)
+	want := &RemoveInfo{ObjectID: &MessageID{ProducerSequenceID: 4}}
+	frame, err := e.Append(nil, want)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got, err := d.Decode(frame[4:]); err != nil || !cmp.Equal(got, DataStructure(want)) {
+		t.Errorf("decoded to %v, %v", got, err)
 	}
 	if slot := frame[11:13]; frame[10] != 1 || !bytes.Equal(slot, []byte{0xff, 0xff}) {
 		t.Errorf("slot is %x", slot)
@@ -253,7 +258,7 @@ func TestLargeStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := d.Decode(frame[len("before")+4:])
-		if err != nil || !cmp.Equal(got, DataStructure(want)) {
+		if err != nil || !reflect.DeepEqual(got, DataStructure(want)) {
 			t.Fatalf("%d elements: %v", n, err)
 		}
 	}

@@ -808,24 +808,6 @@ func (r *reader) cachedTransactionID() TransactionID {
 	return x
 }
 
-func (r *reader) cachedAny() DataStructure {
-	if !r.cacheOn {
-		return r.nestedAny()
-	}
-	if !r.flag() {
-		ds := r.cachedObject()
-		return ds
-	}
-	slot := r.slot()
-	x := r.nestedCacheable()
-	if x == nil {
-		r.store(slot, nil)
-	} else {
-		r.store(slot, x)
-	}
-	return x
-}
-
 func (r *reader) arrayBrokerID() []*BrokerID {
 	n, ok := r.count()
 	if !ok {

@@ -67,16 +67,21 @@ func (r *reader) store(slot int, ds DataStructure) {
 	}
 }
 
-// nestedCacheable reads an object that may be cached: an id or a destination.
-// The peer could make us keep whole messages otherwise.
-func (r *reader) nestedCacheable() DataStructure {
+// cachedAny reads RemoveInfo's object. Only ids and destinations may have a slot:
+// the peer could make us keep whole messages otherwise.
+func (r *reader) cachedAny() DataStructure {
+	if !r.cacheOn {
+		return r.nestedAny()
+	}
+	if !r.flag() {
+		return r.cachedObject()
+	}
+	slot := r.slot()
 	ds := r.nestedAny()
-	if ds == nil {
-		return nil
+	if _, ok := ds.(keyed); !ok && ds != nil && slot >= 0 {
+		r.fail("data type %d in the cache", ds.Code())
 	}
-	if _, ok := ds.(keyed); !ok {
-		r.fail("data type %d where an id belongs", ds.Code())
-	}
+	r.store(slot, ds)
 	return ds
 }
 

@@ -174,20 +174,15 @@ func (e *emitter) readNested(of string) {
 }
 
 func (e *emitter) readCached(of string) {
+	if of == "any" { // by hand, as not every class can be cached
+		return
+	}
 	name, typ := objectName(of), objectType(of)
 	e.f("func (r *reader) cached%s() %s {\n", name, typ)
-	nested := name
-	if of == "any" { // not every class can be cached
-		nested = "Cacheable"
-	}
 	e.f("if !r.cacheOn {\nreturn r.nested%s()\n}\n", name)
 	e.f("if !r.flag() {\nds := r.cachedObject()\n")
-	if of == "any" {
-		e.f("return ds\n}\n")
-	} else {
-		e.f("x, ok := ds.(%s)\nif !ok && ds != nil {\nr.failClass(ds)\n}\nreturn x\n}\n", typ)
-	}
-	e.f("slot := r.slot()\nx := r.nested%s()\n", nested)
+	e.f("x, ok := ds.(%s)\nif !ok && ds != nil {\nr.failClass(ds)\n}\nreturn x\n}\n", typ)
+	e.f("slot := r.slot()\nx := r.nested%s()\n", name)
 	e.f("if x == nil {\nr.store(slot, nil)\n} else {\nr.store(slot, x)\n}\nreturn x\n}\n\n")
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,20 +57,24 @@ func TestGoName(t *testing.T) {
 	}
 }
 
-// TestTableErrors checks that a table that makes no sense is refused.
+// TestTableErrors checks that a table that makes no sense is refused, and why.
 func TestTableErrors(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{
-		"no YAML":           "types: [",
-		"unknown parent":    "types: [{name: A, code: 1, parent: B, fields: []}]",
-		"nested and new":    "types: [{name: A, code: 1, since: 1, fields: [{name: x, type: nested, of: B, since: 1}]}, {name: B, code: 2, since: 3, fields: []}]",
-		"unknown wire type": "types: [{name: A, code: 1, fields: [{name: x, type: complex}]}]",
+	const rest = "{name: BaseCommand}, {name: Message}, {name: ActiveMQBlobMessage}, {name: ActiveMQDestination}]"
+	tests := map[string]struct{ src, says string }{
+		"no YAML":           {"types: [", "read table"},
+		"no messages":       {"types: [{name: A, code: 1}]", "no type BaseCommand"},
+		"unknown parent":    {"types: [{name: A, code: 1, parent: B}, " + rest, "unknown parent B"},
+		"unknown wire type": {"types: [{name: A, code: 1, fields: [{name: x, type: complex}]}, " + rest, "unknown wire type"},
+		"nested and new": {"types: [{name: A, code: 1, fields: [{name: x, type: nested, of: B}]}, {name: B, code: 2, since: 3}, " + rest,
+			"B is not in all versions"},
 	}
-	for name, src := range tests {
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := generate([]byte(src)); err == nil {
-				t.Error("no error")
+			_, err := generate([]byte(test.src))
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("error %v, want %q", err, test.says)
 			}
 		})
 	}

@@ -54,17 +54,30 @@ func parse(src []byte) (*table, error) {
 			f.owner = d.Name
 		}
 	}
+	return t, t.check()
+}
+
+// check finds what the generator cannot work with.
+func (t *table) check() error {
+	for _, name := range []string{"BaseCommand", "Message", "ActiveMQBlobMessage", "ActiveMQDestination"} {
+		if t.byName[name] == nil {
+			return fmt.Errorf("no type %s", name)
+		}
+	}
 	for _, d := range t.Types {
 		if d.Parent != "" && t.byName[d.Parent] == nil {
-			return nil, fmt.Errorf("type %s: unknown parent %s", d.Name, d.Parent)
+			return fmt.Errorf("type %s: unknown parent %s", d.Name, d.Parent)
 		}
 		for _, f := range d.Fields {
+			if _, err := t.goType(f); err != nil {
+				return err
+			}
 			if of := t.byName[f.Of]; of != nil && of.Since > 1 { // there is no check for that
-				return nil, fmt.Errorf("field %s.%s: %s is not in all versions", d.Name, f.Name, f.Of)
+				return fmt.Errorf("field %s.%s: %s is not in all versions", d.Name, f.Name, f.Of)
 			}
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // isA reports whether the named type is base or descends from it.
