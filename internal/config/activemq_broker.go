@@ -8,6 +8,7 @@ const (
 	whyNoSchedule = "messages are not scheduled here, so there is nothing to set"
 	whyOneProcess = "it concerns how a Java process starts and stops"
 	whyNoNetworks = "there are no networks of brokers"
+	whyOneUsage   = "memory is bounded for each destination and connection, not for producers and consumers apart"
 	whyStopStart  = "start-up and shutdown are decided by the nixie command"
 )
 
@@ -40,15 +41,15 @@ var brokerPart = &part{
 		{"dedicatedTaskRunner", boolean, "false", leftOut, whyNoThreads},
 		{"enableStatistics", boolean, "true", leftOut, "counters are always kept"},
 		{"networkConnectorStartAsync", boolean, "false", leftOut, whyNoNetworks},
-		{"splitSystemUsageForProducersConsumers", boolean, "false", leftOut, "memory is bounded for each destination and connection, not for producers and consumers apart"},
-		{"producerSystemUsagePortion", integer, "60", leftOut, "memory is bounded for each destination and connection"},
-		{"consumerSystemUsagePortion", integer, "40", leftOut, "memory is bounded for each destination and connection"},
+		{"splitSystemUsageForProducersConsumers", boolean, "false", leftOut, whyOneUsage},
+		{"producerSystemUsagePortion", integer, "60", leftOut, whyOneUsage},
+		{"consumerSystemUsagePortion", integer, "40", leftOut, whyOneUsage},
 		{"cacheTempDestinations", boolean, "false", leftOut, "temporary destinations are cheap and not cached"},
 		{"timeBeforePurgeTempDestinations", integer, "5000", leftOut, "temporary destinations go with their connection"},
 		{"allowTempAutoCreationOnSend", boolean, "false", refused, "a send to a temporary destination that is gone would be refused instead of accepted; set it to false if no client relies on that"},
 		{"rejectDurableConsumers", boolean, "false", refused, "durable subscriptions would be accepted, and messages kept for them; set it to false if no client asks for one"},
 		{"rollbackOnlyOnAsyncException", boolean, "true", refused, "a transaction is always marked for rollback when one of its asynchronous sends fails; set it to true"},
-		{"maxUncommittedCount", integer, "0", leftOut, "a transaction is bounded by its size in bytes instead"},
+		{"maxUncommittedCount", integer, "0", leftOut, "a transaction is not limited by the number of its messages"},
 		{"restartAllowed", boolean, "true", leftOut, whyOneProcess},
 		{"adjustUsageLimits", boolean, "true", leftOut, "the limits of systemUsage are not used"},
 		{"monitorConnectionSplits", boolean, "false", leftOut, "it only counts connections for JMX"},
@@ -61,7 +62,7 @@ var brokerPart = &part{
 		{"supportFailOver", boolean, "false", leftOut, "clients that use failover: may reconnect at any time"},
 		{"storeOpenWireVersion", integer, "11", leftOut, "the store has a format of its own"},
 		{"vmConnectorURI", text, "", leftOut, whyOneProcess},
-		{"brokerId", text, "", leftOut, "the broker makes its own id and keeps it in the --data directory"},
+		{"brokerId", text, "", leftOut, "the broker makes its own id"},
 		{"systemExitOnShutdown", boolean, "false", leftOut, whyOneProcess},
 		{"systemExitOnShutdownExitCode", integer, "0", leftOut, whyOneProcess},
 		{"useLoggingForShutdownErrors", boolean, "false", leftOut, whyOneProcess},
@@ -75,9 +76,9 @@ var brokerPart = &part{
 	children: []*part{
 		destinationPolicyPart,
 		transportConnectorsPart,
-		systemUsagePart("systemUsage"),
-		systemUsagePart("producerSystemUsage"),
-		systemUsagePart("consumerSystemUsage"),
+		systemUsagePart,
+		{name: "producerSystemUsage", fate: leftOut, why: whyOneUsage, opaque: true},
+		{name: "consumerSystemUsage", fate: leftOut, why: whyOneUsage, opaque: true},
 		pluginsPart,
 		destinationInterceptorsPart,
 		managementContextPart,
@@ -119,7 +120,7 @@ var managementContextPart = &part{
 	name: "managementContext", fate: accepted,
 	children: []*part{{name: "managementContext", fate: accepted,
 		attrs: []attr{
-			{"createConnector", boolean, "false", leftOut, whyNoJMX},
+			{"createConnector", boolean, "false", leftOut, whyNoJMX}, // true in ActiveMQ; false asks for what there is,
 			{"connectorPort", integer, "1099", leftOut, whyNoJMX},
 			{"rmiServerPort", integer, "0", leftOut, whyNoJMX},
 			{"connectorHost", text, "localhost", leftOut, whyNoJMX},
@@ -183,25 +184,25 @@ func inside(names ...string) []attr {
 
 // systemUsagePart is the limits of memory and disk (section 7.6); the element
 // stands doubled in files.
-func systemUsagePart(name string) *part {
-	limit := func(name, why string) *part {
-		return &part{name: name, fate: accepted, children: []*part{{name: name, fate: leftOut, why: why,
-			attrs: inside("limit", "percentOfJvmHeap", "percentLimit", "total", "percentUsageMinDelta", "pollingTime", "store", "name")}}}
-	}
-	return &part{name: name, fate: accepted, children: []*part{{
-		name: "systemUsage", fate: honoured, role: roleSystemUsage,
-		attrs: []attr{
-			{"name", text, "", accepted, ""},
-			{"sendFailIfNoSpace", boolean, "", honoured, ""},
-			{"sendFailIfNoSpaceExplicitySet", boolean, "false", accepted, ""},
-			{"sendFailIfNoSpaceAfterTimeout", integer, "0", leftOut, "a producer that finds no space is refused at once or waits without end, as sendFailIfNoSpace says"},
-			{"checkLimitsLogLevel", text, "warn", leftOut, whyDiagnostic},
-		},
-		children: []*part{
-			limit("memoryUsage", "memory is bounded for each destination and connection"),
-			limit("storeUsage", "the store may grow until the disk's reserve is reached (see docs/configuration.md)"),
-			limit("tempUsage", "what does not fit in memory is kept in the --data directory, until the disk's reserve is reached"),
-			limit("jobSchedulerUsage", whyNoSchedule),
-		},
-	}}}
+var systemUsagePart = &part{name: "systemUsage", fate: accepted, children: []*part{{
+	name: "systemUsage", fate: honoured, role: roleSystemUsage,
+	attrs: []attr{
+		{"name", text, "", accepted, ""},
+		{"sendFailIfNoSpace", boolean, "", honoured, ""},
+		{"sendFailIfNoSpaceExplicitySet", boolean, "false", accepted, ""},
+		{"sendFailIfNoSpaceAfterTimeout", integer, "0", leftOut, "a producer that finds no space is refused at once or waits without end, as sendFailIfNoSpace says"},
+		{"checkLimitsLogLevel", text, "warn", leftOut, whyDiagnostic},
+	},
+	children: []*part{
+		usagePart("memoryUsage", "memory is bounded for each destination and connection"),
+		usagePart("storeUsage", "the store may grow until the disk's reserve is reached (see docs/configuration.md)"),
+		usagePart("tempUsage", "what does not fit in memory is kept in the --data directory, until the disk's reserve is reached"),
+		usagePart("jobSchedulerUsage", whyNoSchedule),
+	},
+}}}
+
+// usagePart is one limit; its element stands doubled, too.
+func usagePart(name, why string) *part {
+	return &part{name: name, fate: accepted, children: []*part{{name: name, fate: leftOut, why: why,
+		attrs: inside("limit", "percentOfJvmHeap", "percentLimit", "total", "percentUsageMinDelta", "pollingTime", "store", "name")}}}
 }

@@ -77,7 +77,7 @@ var policyAttrs = []attr{
 	{"allConsumersExclusiveByDefault", boolean, "false", refused, "several consumers would share the messages, out of order; let the clients ask for it with consumer.exclusive=true"},
 	{"timeBeforeDispatchStarts", integer, "0", leftOut, "the first consumer is served at once"},
 	{"consumersBeforeDispatchStarts", integer, "0", leftOut, "the first consumer is served at once"},
-	{"messageGroupMapFactoryType", text, "cached", leftOut, "every message group is kept apart, whatever their number"},
+	{"messageGroupMapFactoryType", text, "cached", leftOut, whyPlain},
 	{"gcInactiveDestinations", boolean, "false", leftOut, whyGC},
 	{"inactiveTimeoutBeforeGC", integer, "60000", leftOut, whyGC},
 	{"inactiveTimoutBeforeGC", integer, "60000", leftOut, whyGC}, // ActiveMQ's older spelling
@@ -86,7 +86,7 @@ var policyAttrs = []attr{
 	{"reduceMemoryFootprint", boolean, "false", leftOut, whyMemory},
 	{"doOptimzeMessageStorage", boolean, "true", leftOut, whyPlain},
 	{"optimizeMessageStoreInFlightLimit", integer, "10", leftOut, whyPlain},
-	{"maxDestinations", integer, "-1", leftOut, "the number of destinations is bounded for the whole broker"},
+	{"maxDestinations", integer, "-1", leftOut, "the number of destinations is not limited by a policy"},
 	{"useTopicSubscriptionInflightStats", boolean, "true", leftOut, "counters are always kept"},
 	{"advancedNetworkStatisticsEnabled", boolean, "false", leftOut, whyNoNetworks},
 	{"advancedMessageStatisticsEnabled", boolean, "false", leftOut, "the counters there are stand at the admin listener"},
@@ -115,7 +115,7 @@ var policyChildren = []*part{
 	{name: "pendingDurableSubscriberPolicy", fate: leftOut, why: whyCursor, children: cursors("vmDurableCursor", "fileDurableSubscriberCursor", "storeDurableSubscriberCursor")},
 	{name: "networkBridgeFilterFactory", fate: leftOut, why: whyNoNetworks, opaque: true},
 	{name: "messageInterceptorStrategy", fate: refused, why: "messages would keep the headers that it is meant to change; remove it if nothing depends on that", opaque: true},
-	{name: "messageGroupMapFactory", fate: leftOut, why: "every message group is kept apart, whatever their number", opaque: true},
+	{name: "messageGroupMapFactory", fate: leftOut, why: whyPlain, opaque: true},
 }
 
 // recoveryPart is a policy that hands earlier messages to retroactive consumers.

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -110,9 +112,9 @@ func (b *beans) plain(c *element, r *report, depth int) []*element {
 func (b *beans) lookup(id string, place Notice, r *report) *element {
 	e := b.byID[id]
 	if e == nil {
-		ids := make([]string, 0, len(b.byID))
-		for known := range b.byID {
-			ids = append(ids, known)
+		var ids []string
+		if !r.full() {
+			ids = slices.Collect(maps.Keys(b.byID))
 		}
 		place.Text = fmt.Sprintf("refers to %q, and no bean has that id%s", id, didYouMean(id, ids))
 		r.fail(place)

@@ -251,9 +251,16 @@ func splitSource(source string) (file string, line int) {
 	return source, 0
 }
 
+// maxCompared bounds how many entries are compared in pairs.
+const maxCompared = 500
+
 // conflicts warns about entries of which a reader cannot easily tell which one
 // wins (R-MAP-13).
 func (l *loader) conflicts() {
+	if n := len(l.cfg.Policies); n > maxCompared {
+		l.warn(Notice{File: l.cfg.File, Text: fmt.Sprintf("overlaps of policies are not looked for, as there are %d of them, more than %d", n, maxCompared)})
+		return
+	}
 	for _, c := range l.cfg.PolicyMap().Conflicts() {
 		first, second := l.cfg.Policies[c.First], l.cfg.Policies[c.Second]
 		winner := first

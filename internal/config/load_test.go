@@ -137,3 +137,19 @@ func TestBeanCycles(t *testing.T) {
 		t.Error("no problem")
 	}
 }
+
+// TestManyPolicies checks the limits of a policy map.
+func TestManyPolicies(t *testing.T) {
+	t.Parallel()
+	file := func(n int) string {
+		return "<broker><destinationPolicy><policyMap><policyEntries>" +
+			strings.Repeat(`<policyEntry queue=">"/>`, n) + "</policyEntries></policyMap></destinationPolicy></broker>"
+	}
+	c, notices, problems := load(file(maxCompared + 1))
+	if len(problems) != 0 || len(c.Policies) != maxCompared+1 || len(notices) != 2 {
+		t.Errorf("%v %v", notices, problems)
+	}
+	if _, _, problems := load(file(maxPolicies + 1)); len(problems) != 1 || !strings.Contains(problems[0].Text, "more than 2000 policy entries") {
+		t.Errorf("%v", problems)
+	}
+}

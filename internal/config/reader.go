@@ -10,8 +10,7 @@ import (
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
-// maxPolicies bounds the entries of a policy map: what overlaps is found by
-// comparing them in pairs.
+// maxPolicies bounds the entries of a policy map: a lookup reads them all.
 const maxPolicies = 2000
 
 // read hands an honoured element to its reader.
