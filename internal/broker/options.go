@@ -8,6 +8,7 @@ import (
 	"github.com/nixiemq/nixie/internal/records"
 	"github.com/nixiemq/nixie/internal/redelivery"
 	"github.com/nixiemq/nixie/internal/selector"
+	"github.com/nixiemq/nixie/internal/store"
 )
 
 // Options are what a broker is made of.
@@ -25,7 +26,7 @@ type Options struct {
 	// Jitter is uniform in [-1, 1).
 	Jitter func() float64
 	// Space tells how much room the store has; nil: no end of it.
-	Space  func() (Space, error)
+	Space  func() (store.Space, error)
 	Limits Limits
 	// MarksOff turns the hand-out marks off where the policy says nothing.
 	MarksOff bool
@@ -35,9 +36,6 @@ type Options struct {
 	// Listen gets every event, in the order of its destination. It must not block.
 	Listen func(Event)
 }
-
-// Space is the room on the disk under the store, in bytes.
-type Space struct{ FreeBytes, TotalBytes, UsedBytes uint64 }
 
 // A Policy is what is configured for a destination.
 type Policy struct {

@@ -1,0 +1,39 @@
+# make test passes everything, and installs what it needs by itself (Debian).
+SHELL := /bin/bash
+GO    ?= go
+BIN   := bin/nixie
+
+.PHONY: build test unit race interop check bench tools clean
+
+build: $(BIN)
+
+$(BIN): FORCE
+	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/nixie
+FORCE:
+
+# test is what has to pass: formatting and generated code, the Go tests, the same
+# again under the race detector for the rooms with goroutines, and the Java clients.
+test: tools check unit race interop
+
+check:
+	@test -z "$$(gofmt -l cmd internal bench)" || { echo "not gofmt-ed:"; gofmt -l cmd internal bench; exit 1; }
+	CGO_ENABLED=0 $(GO) vet ./...
+
+unit:
+	CGO_ENABLED=0 $(GO) test -shuffle=on ./...
+
+# The rooms in which goroutines meet. The core rooms have none.
+race:
+	CGO_ENABLED=1 $(GO) test -race ./internal/broker/... ./internal/protocol/openwire ./internal/store/... ./internal/records ./internal/server ./internal/admin ./cmd/...
+
+interop: $(BIN)
+	NIXIE_BIN=$(CURDIR)/$(BIN) mvn -q -B -f interop/pom.xml test
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
+
+tools:
+	@./.ci/tools
+
+clean:
+	rm -rf bin interop/*/target

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/protocol/openwire"
+)
+
+// A listener accepts the clients of one connector.
+type listener struct {
+	config config.Listener
+	net    net.Listener
+	serve  func(context.Context, net.Conn)
+	log    *slog.Logger
+	open   atomic.Int64 // connections
+	once   sync.Once
+}
+
+// listen opens every listener, then lets them accept.
+func (s *Server) listen() error {
+	for _, c := range s.o.Config.Listeners {
+		n, err := net.Listen("tcp", c.Address())
+		if err != nil {
+			return fmt.Errorf("listener %s: %w", c.URI, err)
+		}
+		l := &listener{config: c, net: n, log: s.o.Log}
+		s.listeners = append(s.listeners, l)
+		if l.serve, err = s.openWire(l); err != nil {
+			return fmt.Errorf("listener %s: %w", c.URI, err)
+		}
+	}
+	if s.o.Config.Admin != "" {
+		if err := s.listenAdmin(); err != nil {
+			return err
+		}
+	}
+	for _, l := range s.listeners {
+		s.serving.Go(func() { l.run(s.conns, &s.serving) })
+	}
+	return nil
+}
+
+func (s *Server) openWire(l *listener) (func(context.Context, net.Conn), error) {
+	o := l.config.Options
+	inactivity := o.MaxInactivity
+	if inactivity == 0 {
+		inactivity = -1
+	}
+	srv, err := openwire.New(openwire.Options{
+		Broker: openwire.On(s.Broker), Advisories: s.advisories,
+		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(),
+		Log: s.o.Log, Clock: s.o.Clock,
+		MaxFrameBytes: o.MaxFrameBytes, MaxInactivity: inactivity, InitialDelay: o.MaxInactivityInitialDelay,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return srv.Serve, nil
+}
+
+// uri is the address at which the listener accepts.
+func (l *listener) uri() string { return "tcp://" + l.net.Addr().String() }
+
+func (l *listener) close() { l.once.Do(func() { _ = l.net.Close() }) }
+
+// Waits after an accept that failed for want of file descriptors or memory.
+const (
+	firstAcceptWait = 5 * time.Millisecond
+	lastAcceptWait  = time.Second
+)
+
+func (l *listener) run(ctx context.Context, serving *sync.WaitGroup) {
+	wait := firstAcceptWait
+	for {
+		conn, err := l.net.Accept()
+		if err != nil {
+			if isClosed(err) || ctx.Err() != nil {
+				return
+			}
+			l.log.Warn("accept", "listener", l.uri(), "err", err)
+			select {
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return
+			}
+			wait = min(2*wait, lastAcceptWait)
+			continue
+		}
+		wait = firstAcceptWait
+		if limit := l.config.Options.MaximumConnections; limit > 0 && l.open.Load() >= int64(limit) {
+			l.log.Warn("connection refused: the listener has all that maximumConnections allows", "listener", l.uri(),
+				"peer", conn.RemoteAddr(), "maximumConnections", limit)
+			_ = conn.Close()
+			continue
+		}
+		l.tune(conn)
+		l.open.Add(1)
+		serving.Go(func() {
+			defer l.open.Add(-1)
+			l.serve(ctx, conn)
+		})
+	}
+}
+
+// tune sets what the connector's options ask of the socket. A socket that refuses
+// works all the same.
+func (l *listener) tune(conn net.Conn) {
+	t, ok := conn.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	o := l.config.Options
+	_ = t.SetNoDelay(o.NoDelay)
+	_ = t.SetKeepAlive(o.KeepAlive)
+	if o.SocketBufferBytes > 0 {
+		_ = t.SetReadBuffer(o.SocketBufferBytes)
+		_ = t.SetWriteBuffer(o.SocketBufferBytes)
+	}
+}
+
+// An adminListener serves people and their tools over HTTP.
+type adminListener struct {
+	net    net.Listener
+	server *http.Server
+}
+
+// Limits of the admin listener, so that nobody holds it.
+const (
+	adminHeaderTime = 10 * time.Second
+	adminIdleTime   = 2 * time.Minute
+	adminStopTime   = 2 * time.Second
+	adminHeadBytes  = 64 << 10
+)
+
+func (s *Server) listenAdmin() error {
+	n, err := net.Listen("tcp", s.o.Config.Admin)
+	if err != nil {
+		return fmt.Errorf("admin listener %s: %w", s.o.Config.Admin, err)
+	}
+	var handler http.Handler = http.NotFoundHandler()
+	if s.o.Admin != nil {
+		handler = s.o.Admin(s)
+	}
+	s.admin = &adminListener{net: n, server: &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: adminHeaderTime,
+		IdleTimeout:       adminIdleTime,
+		MaxHeaderBytes:    adminHeadBytes,
+		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
+	}}
+	s.serving.Go(func() {
+		if err := s.admin.server.Serve(n); err != nil && !isClosed(err) {
+			s.o.Log.Error("admin listener", "err", err)
+		}
+	})
+	return nil
+}
+
+func (a *adminListener) url() string { return "http://" + a.net.Addr().String() }
+
+func (a *adminListener) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), adminStopTime)
+	defer cancel()
+	if err := a.server.Shutdown(ctx); errors.Is(err, context.DeadlineExceeded) {
+		_ = a.server.Close()
+	}
+}

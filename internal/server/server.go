@@ -1,0 +1,201 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/clock"
+	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire"
+	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/store"
+)
+
+// Options are what a server needs beside its configuration.
+type Options struct {
+	Config *config.Config
+	Log    *slog.Logger
+	Clock  clock.Clock // nil: the machine's
+	// Admin makes the handler of the admin listener; nil: it only tells that the
+	// server is alive.
+	Admin func(*Server) http.Handler
+	// OnFatal is told when the store can no longer be written; nil: the engine
+	// prints what to do and ends the process.
+	OnFatal func(error)
+}
+
+// A Server is a running broker with its listeners. Start makes one.
+type Server struct {
+	o          Options
+	Broker     *broker.Broker
+	store      store.Store
+	shard      store.Shard
+	advisories *openwire.Advisories
+	listeners  []*listener
+	admin      *adminListener
+	started    time.Time
+
+	// conns ends the connections; rest ends what is behind them.
+	conns     context.Context
+	stopConns context.CancelFunc
+	rest      context.Context
+	stopRest  context.CancelFunc
+	serving   sync.WaitGroup // listeners and connections
+	behind    sync.WaitGroup // broker and advisories
+}
+
+// Start opens the store and begins to serve. It returns when every listener
+// accepts. Where it fails, nothing is left running.
+func Start(ctx context.Context, o Options) (_ *Server, err error) {
+	if o.Clock == nil {
+		o.Clock = clock.System{}
+	}
+	s := &Server{o: o, started: o.Clock.Now()}
+	s.conns, s.stopConns = context.WithCancel(context.Background())
+	s.rest, s.stopRest = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
+	if s.store, err = openStore(o); err != nil {
+		return nil, err
+	}
+	if s.shard, err = s.store.Acquire(ctx, 0, fmt.Sprintf("nixie %s, process %d", o.Config.BrokerName, os.Getpid())); err != nil {
+		return nil, err
+	}
+	rec, err := records.Open(ctx, s.shard, records.Options{BatchBytes: s.store.Limits().BatchBytes})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", o.Config.DataDir, err)
+	}
+	if err := s.startBroker(rec); err != nil {
+		return nil, err
+	}
+	if err := s.listen(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) startBroker(rec *records.Records) error {
+	c := s.o.Config
+	id := brokerID(s.started)
+	var err error
+	s.advisories, err = openwire.NewAdvisories(id, c.BrokerName, c.Listeners[0].URI, s.o.Log)
+	if err != nil {
+		return err
+	}
+	policies := c.PolicyMap()
+	events := &eventLog{log: s.o.Log, clock: s.o.Clock}
+	s.Broker, err = broker.New(broker.Options{
+		Name:       c.BrokerName,
+		Records:    rec,
+		Clock:      s.o.Clock,
+		Log:        s.o.Log,
+		Properties: openwire.Property,
+		Jitter:     func() float64 { return 2*rand.Float64() - 1 },
+		Space:      s.store.Space,
+		Limits: broker.Limits{
+			MinFreeBytes:   uint64(c.Store.MinFreeBytes),
+			MinFreePercent: c.Store.MinFreePercent,
+		},
+		MarksOff:      !c.HandOutMarks,
+		BlockWhenFull: c.Store.OnFull == config.Block,
+		Policy: func(d message.Destination) broker.Policy {
+			e, ok := policies.Lookup(d)
+			if !ok {
+				return broker.Policy{}
+			}
+			return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered}
+		},
+		Listen: func(e broker.Event) {
+			s.advisories.Listen(e)
+			events.listen(e)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.behind.Go(func() { _ = s.Broker.Run(s.rest) })
+	s.behind.Go(func() { s.advisories.Run(s.rest, openwire.On(s.Broker)) })
+	return nil
+}
+
+// brokerID makes an id as ActiveMQ's, new at every start.
+func brokerID(at time.Time) string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "localhost"
+	}
+	return fmt.Sprintf("ID:%s-%d-%d-0:1", host, os.Getpid(), at.UnixMilli())
+}
+
+// Ready is the line that says where the server is to be found.
+func (s *Server) Ready() string {
+	var b strings.Builder
+	b.WriteString("nixie ready")
+	for _, l := range s.listeners {
+		fmt.Fprintf(&b, " %s=%s", l.config.Protocol, l.uri())
+	}
+	admin := "off"
+	if s.admin != nil {
+		admin = s.admin.url()
+	}
+	fmt.Fprintf(&b, " admin=%s data=%s", admin, s.o.Config.DataDir)
+	return b.String()
+}
+
+// Config is what the server was started with.
+func (s *Server) Config() *config.Config { return s.o.Config }
+
+// Started is when the server began to start.
+func (s *Server) Started() time.Time { return s.started }
+
+// Space is the room under the store.
+func (s *Server) Space() (store.Space, error) { return s.store.Space() }
+
+// stopLimit is how long the end of the store is waited for.
+const stopLimit = 30 * time.Second
+
+// Stop ends everything, in order: clients keep what they have until the next
+// start, nothing that was accepted is lost.
+func (s *Server) Stop() {
+	for _, l := range s.listeners {
+		l.close()
+	}
+	if s.admin != nil {
+		s.admin.close()
+	}
+	s.stopConns()
+	s.serving.Wait()
+	s.stopRest()
+	s.behind.Wait()
+	if s.shard != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		defer cancel()
+		if err := s.shard.Release(ctx); err != nil && !errors.Is(err, store.ErrClosed) {
+			s.o.Log.Error("give the store up", "err", err)
+		}
+	}
+	if s.store != nil {
+		if err := s.store.Close(); err != nil {
+			s.o.Log.Error("close the store", "err", err)
+		}
+	}
+}
+
+// isClosed reports whether err only says that a listener was closed.
+func isClosed(err error) bool {
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed)
+}
