@@ -18,7 +18,8 @@ func (m *Machine) want(l *lane, hungry bool) {
 		l.grown += room
 	}
 	l.paging = true
-	m.emit(Effect{Kind: PageIn, Lane: l.number, Number: l.cursor, Counter: room})
+	expected := min(len(m.expected), m.o.Window) // they may be in front of what can be taken in
+	m.emit(Effect{Kind: PageIn, Lane: l.number, Number: l.cursor, Counter: room + expected})
 }
 
 // paged takes a page in. It was read at some moment between the PageIn and now, so

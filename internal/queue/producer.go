@@ -12,7 +12,8 @@ const maxProducers = 10_000
 type producer struct {
 	name    string
 	last    int64 // the sequence of its last message
-	unsaved bool  // last is to be stored when the turn ends
+	durable int64 // of its last message that is to outlive the process
+	unsaved bool  // durable is to be stored when the turn ends
 }
 
 // producers remembers the last sequence of each producer, so that a message which
@@ -45,6 +46,9 @@ func (g *producers) take(name string, sequence int64, durable bool) bool {
 		return false
 	}
 	p.last = sequence
+	if durable {
+		p.durable = sequence
+	}
 	if durable && !p.unsaved {
 		p.unsaved = true
 		g.unsaved = append(g.unsaved, p)
@@ -118,7 +122,7 @@ func (m *Machine) flushProducers() {
 	for _, p := range g.unsaved {
 		if p.unsaved {
 			p.unsaved = false
-			m.emit(Effect{Kind: PutProducer, Name: p.name, Number: uint64(p.last)})
+			m.emit(Effect{Kind: PutProducer, Name: p.name, Number: uint64(p.durable)})
 		}
 	}
 	clear(g.unsaved)

@@ -1,0 +1,166 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+)
+
+// broken says which of its own laws a machine breaks; nil: none.
+func (m *Machine) broken() error {
+	for _, check := range []func() error{m.brokenLists, m.brokenOut, m.brokenHeaps, m.brokenMarks, m.brokenViews} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// brokenLists checks that each list is one, in order, of items that say they are there.
+func (m *Machine) brokenLists() error {
+	for _, l := range m.lanes {
+		if l == nil {
+			continue
+		}
+		for kind, q := range map[place]*list{waiting: &l.waiting, returned: &l.returned} {
+			n, rank := 0, uint64(0)
+			var prev *Item
+			for it := q.head; it != nil; it = it.next {
+				if it.prev != prev || it.list != q || it.place != kind || it.lane != l.number || it.rank <= rank {
+					return fmt.Errorf("item %d in list %d of lane %d: place %d, rank %d after %d", it.Position, kind, l.number, it.place, it.rank, rank)
+				}
+				if kind == waiting && it.rank != it.Position || it.Position > l.cursor {
+					return fmt.Errorf("item %d has rank %d, and the cursor is at %d", it.Position, it.rank, l.cursor)
+				}
+				n, rank, prev = n+1, it.rank, it
+			}
+			if n != q.n || q.tail != prev {
+				return fmt.Errorf("list %d of lane %d counts %d and has %d", kind, l.number, q.n, n)
+			}
+		}
+		if l.beyond < 0 || len(l.during) > 0 && !l.paging {
+			return fmt.Errorf("lane %d: beyond %d, during %d, paging %v", l.number, l.beyond, len(l.during), l.paging)
+		}
+	}
+	return nil
+}
+
+// brokenOut checks that what is out is with a consumer or in limbo, and that no
+// consumer has more than was let out to it.
+func (m *Machine) brokenOut() error {
+	n := 0
+	for _, c := range m.consumers {
+		if m.byID[c.ID] != c || c.extension < 0 || c.extension > c.held.n {
+			return fmt.Errorf("consumer %s: extension %d, held %d", c.ID, c.extension, c.held.n)
+		}
+		pulls := 0
+		for _, p := range m.pulls {
+			if p.consumer == c {
+				pulls++
+			}
+		}
+		if pulls != c.pulls {
+			return fmt.Errorf("consumer %s has %d wishes, and %d are listed", c.ID, c.pulls, pulls)
+		}
+		for it := c.held.head; it != nil; it = it.next {
+			if m.out[it.Position] != it || it.place != out || it.consumer != c {
+				return fmt.Errorf("consumer %s holds %d, whose place is %d", c.ID, it.Position, it.place)
+			}
+			n++
+		}
+	}
+	for _, it := range m.out {
+		switch {
+		case it.place == limbo && it.list == nil && slices.Contains(m.txs[it.tx], it):
+			n++
+		case it.place != out || it.tx != "" && !slices.Contains(m.txs[it.tx], it):
+			return fmt.Errorf("item %d is out: place %d, transaction %q", it.Position, it.place, it.tx)
+		}
+	}
+	if n != len(m.out) {
+		return fmt.Errorf("%d items are out, and consumers and transactions have %d", len(m.out), n)
+	}
+	return nil
+}
+
+// brokenHeaps checks that each item is in the heaps it belongs into, and no other.
+func (m *Machine) brokenHeaps() error {
+	for name, h := range map[string]*itemHeap{"due": &m.due, "holds": &m.holds, "expiry": &m.expiry} {
+		for i, it := range h.items {
+			if *h.at(it) != int32(i+1) {
+				return fmt.Errorf("item %d is %d of %s and says %d", it.Position, i+1, name, *h.at(it))
+			}
+		}
+	}
+	for _, l := range m.lanes {
+		if l == nil {
+			continue
+		}
+		var err error
+		m.each(l, func(it *Item) {
+			here := it.place != out && it.place != limbo
+			switch {
+			case m.due.has(it) != (it.place == scheduled), m.holds.has(it) != (it.place == waiting && it.heldUntil > m.now),
+				m.expiry.has(it) != (here && it.Expiration > 0):
+				err = fmt.Errorf("item %d in place %d: due %v, holds %v, expiry %v", it.Position, it.place, m.due.has(it), m.holds.has(it), m.expiry.has(it))
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// brokenMarks checks that marks count the items that refer to them.
+func (m *Machine) brokenMarks() error {
+	live := map[*mark]int{}
+	for _, k := range m.marks.found {
+		live[k]++
+	}
+	for _, l := range m.lanes {
+		if l != nil {
+			m.each(l, func(it *Item) {
+				if it.mark != nil {
+					live[it.mark]++
+				}
+			})
+		}
+	}
+	for k, n := range live {
+		if k.live != n || n > 0 && len(k.positions) < n {
+			return fmt.Errorf("mark %d counts %d of %d positions, and %d items refer to it", k.id, k.live, len(k.positions), n)
+		}
+	}
+	return nil
+}
+
+// brokenViews checks that nothing is left undone: no consumer has looked past
+// something it wants, and none has room for something it has not looked at.
+func (m *Machine) brokenViews() error {
+	for _, c := range m.consumers {
+		for _, l := range m.lanes {
+			if l == nil {
+				continue
+			}
+			for kind, q := range map[place]*list{waiting: &l.waiting, returned: &l.returned} {
+				for it := q.head; it != nil; it = it.next {
+					passed := it.rank <= *c.seen[l.number].of(kind)
+					if m.mayHave(c, it) && m.wants(c, it) && (passed || c.room() && !m.waitsForPage(l)) {
+						return fmt.Errorf("consumer %s wants %d and does not get it; passed: %v", c.ID, it.Position, passed)
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// waitsForPage reports whether a lane that goes before l waits for a page.
+func (m *Machine) waitsForPage(l *lane) bool {
+	for _, before := range m.lanes[:l.number] {
+		if before != nil && before.paging {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,567 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// A naive queue does what a Machine does, in the plainest way: one slice of items,
+// no window, no marks, no heap. It tells what it does as lines of text, which the
+// law tests compare with the effects of the machine.
+type naive struct {
+	o         Options
+	items     []*naiveItem // in the order of positions
+	consumers []*naiveConsumer
+	exclusive *naiveConsumer
+	next      int
+	order     int // counts what came back, for the order of the returned
+	tx        map[string][]*naiveItem
+	last      map[string]int64 // of producers
+	durable   map[string]int64 // of producers, as stored
+	now       int64
+	told      []string
+}
+
+type naiveItem struct {
+	position, sequence     uint64
+	producer, kind         string
+	lane                   uint8
+	durable, dead, fresh   bool // fresh: this turn stores it
+	expires, storedExpires int64
+	failures, holds, lines int
+	suspect, how           message.HandOut
+	state                  place
+	order                  int // of a returned one
+	consumer               *naiveConsumer
+	handed                 int // order of the hand-out
+	tx                     string
+	attempt                attempt
+	covered, written       bool
+	countTold, excess      int
+	due, heldUntil, delay  int64
+	heldFrom               string
+}
+
+type naiveConsumer struct {
+	id, connection, kind string
+	prefetch             int
+	priority             int8
+	exclusive, quiet     bool
+	extension            int
+	pulls                []int64
+	handed               bool
+}
+
+func newNaive(o Options) *naive {
+	return &naive{o: o, tx: map[string][]*naiveItem{}, last: map[string]int64{}, durable: map[string]int64{}}
+}
+
+func (q *naive) tell(format string, args ...any) {
+	q.told = append(q.told, fmt.Sprintf(format, args...))
+}
+
+func (q *naive) consumer(id string) *naiveConsumer {
+	for _, c := range q.consumers {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+// held is what a consumer has, in the order of the hand-out.
+func (q *naive) held(c *naiveConsumer) []*naiveItem {
+	var held []*naiveItem
+	for _, it := range q.items {
+		if it.state == out && it.consumer == c {
+			held = append(held, it)
+		}
+	}
+	slices.SortFunc(held, func(a, b *naiveItem) int { return cmp.Compare(a.handed, b.handed) })
+	return held
+}
+
+func (q *naive) room(c *naiveConsumer) bool {
+	if c.prefetch == 0 {
+		return len(c.pulls) > 0
+	}
+	return len(q.held(c))-c.extension < c.prefetch
+}
+
+func (q *naive) widen(c *naiveConsumer, n int) {
+	if c.prefetch != 0 {
+		c.extension = max(0, min(c.extension+n, len(q.held(c))))
+	}
+}
+
+func (q *naive) insert(it *naiveItem) {
+	i, _ := slices.BinarySearchFunc(q.items, it.position, func(o *naiveItem, p uint64) int { return cmp.Compare(o.position, p) })
+	q.items = slices.Insert(q.items, i, it)
+}
+
+func (q *naive) gone(it *naiveItem, how string) {
+	q.items = slices.DeleteFunc(q.items, func(o *naiveItem) bool { return o == it })
+	it.state = nowhere
+	q.tell("%s %d", how, it.position)
+}
+
+// enqueue takes a message in; arrived says that it is stored already.
+func (q *naive) enqueue(it *naiveItem, checked, arrived bool) {
+	if checked {
+		if last, ok := q.last[it.producer]; ok && int64(it.sequence) <= last {
+			return
+		}
+		q.last[it.producer] = int64(it.sequence)
+		if it.durable {
+			q.durable[it.producer] = int64(it.sequence)
+		}
+	}
+	it.delay = -1
+	if !arrived && q.expired(it) {
+		if !q.o.Redelivers || q.verdict(it, message.Expired, "", false).Action != redelivery.Keep {
+			q.decide(it, message.Expired, "", false)
+			return
+		}
+		it.expires, it.storedExpires = 0, 0
+	}
+	it.state, it.fresh = waiting, !arrived
+	q.insert(it)
+}
+
+func (q *naive) expired(it *naiveItem) bool { return it.expires > 0 && q.now > it.expires }
+
+// pass lets time pass and dispatches.
+func (q *naive) pass() {
+	for {
+		it := q.earliest(func(it *naiveItem) int64 {
+			if it.state == scheduled {
+				return it.due
+			}
+			return math.MaxInt64
+		})
+		if it == nil || it.due > q.now {
+			break
+		}
+		q.giveBack(it)
+	}
+	for {
+		it := q.earliest(func(it *naiveItem) int64 {
+			if it.state == out || it.state == limbo || it.expires == 0 {
+				return math.MaxInt64
+			}
+			return it.expires
+		})
+		if it == nil || !q.expired(it) {
+			break
+		}
+		it.consumer = nil
+		q.decide(it, message.Expired, "", false)
+	}
+	q.dispatch()
+}
+
+func (q *naive) earliest(key func(*naiveItem) int64) *naiveItem {
+	var best *naiveItem
+	for _, it := range q.items {
+		if k := key(it); k < math.MaxInt64 && (best == nil || k < key(best)) {
+			best = it
+		}
+	}
+	return best
+}
+
+func (q *naive) dispatch() {
+	for lane := range uint8(lanes) {
+		for _, it := range q.ready(lane) {
+			if c := q.pick(it); c != nil {
+				q.handOut(it, c)
+			}
+		}
+	}
+	for _, c := range q.consumers {
+		c.pulls = slices.DeleteFunc(c.pulls, func(until int64) bool { return until != 0 && until <= q.now })
+	}
+}
+
+// ready lists what may be handed out of a lane, in order: first what came back.
+func (q *naive) ready(lane uint8) []*naiveItem {
+	var list []*naiveItem
+	for _, it := range q.items {
+		if it.lane == lane && it.state == returned {
+			list = append(list, it)
+		}
+	}
+	slices.SortFunc(list, func(a, b *naiveItem) int { return cmp.Compare(a.order, b.order) })
+	for _, it := range q.items {
+		if it.lane == lane && it.state == waiting {
+			list = append(list, it)
+		}
+	}
+	return list
+}
+
+func (q *naive) pick(it *naiveItem) *naiveConsumer {
+	for priority := 127; priority >= -128; priority-- {
+		var group []*naiveConsumer
+		for _, c := range q.consumers {
+			if int(c.priority) == priority {
+				group = append(group, c)
+			}
+		}
+		for i := range group {
+			at := (q.next + i) % len(group)
+			c := group[at]
+			if q.room(c) && (q.exclusive == nil || q.exclusive == c) && (c.kind == "" || c.kind == it.kind) &&
+				(it.heldUntil <= q.now || it.heldFrom != c.connection) {
+				q.next = at + 1
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+func (q *naive) handOut(it *naiveItem, c *naiveConsumer) {
+	q.order++
+	it.state, it.consumer, it.handed = out, c, q.order
+	it.attempt, it.covered, it.tx, it.written = open, false, "", false
+	n, hint := it.failures, false
+	if it.suspect == message.Pulled {
+		n, hint = n+1, true
+	} else if it.suspect == message.HandedOut && n == 0 {
+		n, hint = 1, true
+	}
+	it.countTold, it.excess = n, n-it.failures
+	it.how = message.HandedOut
+	if c.prefetch == 0 {
+		it.how = message.Pulled
+		c.pulls = c.pulls[1:]
+	}
+	c.handed = true
+	hint = hint || it.delay >= 0 || n > 0 && q.o.Rules.Redelivery != nil
+	q.tell("deliver %d to %s counter=%d hint=%v", it.position, c.id, n, hint)
+}
+
+func (q *naive) attach(c *naiveConsumer) {
+	q.consumers = append(q.consumers, c)
+	if c.exclusive && c.priority == 127 {
+		q.exclusive = c
+	}
+	q.elect()
+}
+
+func (q *naive) elect() {
+	for priority := 127; priority >= -128; priority-- {
+		for _, c := range q.consumers {
+			if int(c.priority) == priority && c.exclusive && (q.exclusive == nil || c.priority > q.exclusive.priority) {
+				q.exclusive = c
+			}
+		}
+	}
+}
+
+func (q *naive) detach(c *naiveConsumer, d Detach) {
+	held := q.held(c)
+	q.consumers = slices.DeleteFunc(q.consumers, func(o *naiveConsumer) bool { return o == c })
+	if q.exclusive == c {
+		q.exclusive = nil
+		q.elect()
+	}
+	had := q.had(held, d)
+	for i, it := range held {
+		if it.tx != "" {
+			it.state = limbo
+			continue
+		}
+		if !q.o.Redelivers {
+			q.gone(it, "remove")
+			continue
+		}
+		failed := it.attempt != open
+		if had[i] {
+			failed = q.signal(it, d.Cause) || failed
+		} else if !failed && d.Last == UnknownLast && it.failures == 0 {
+			it.suspect = max(it.suspect, message.HandedOut)
+		}
+		if failed {
+			q.decide(it, d.Cause, d.Text, true)
+		} else {
+			q.giveBack(it)
+		}
+	}
+}
+
+func (q *naive) had(held []*naiveItem, d Detach) []bool {
+	had := make([]bool, len(held))
+	at := slices.IndexFunc(held, func(it *naiveItem) bool { return int64(it.position) == d.Last })
+	charge := d.Charge
+	for i, it := range held {
+		switch {
+		case d.Last >= 0 && at >= 0:
+			had[i] = i <= at
+		case d.Last != UnknownLast:
+			had[i] = d.Last > 0 && int64(it.position) <= d.Last
+		case d.Cause == message.BrokerStopped || it.attempt == charged || it.tx != "":
+		case it.covered && it.attempt == open:
+			had[i] = true
+		default:
+			had[i], charge = charge, false
+		}
+	}
+	return had
+}
+
+// span is the range an acknowledgement names; nil if there is none.
+func (q *naive) span(c *naiveConsumer, a Ack) []*naiveItem {
+	held := q.held(c)
+	index := func(r Ref) int {
+		return slices.IndexFunc(held, func(it *naiveItem) bool { return it.position == r.Position })
+	}
+	from, to := 0, index(a.Last)
+	if a.Type == Individual {
+		a.First = a.Last
+	}
+	if !a.First.IsZero() {
+		from = index(a.First)
+	}
+	if from < 0 || to < from {
+		return nil
+	}
+	return held[from : to+1]
+}
+
+func (q *naive) ack(a Ack) {
+	c := q.consumer(a.Consumer)
+	if c == nil || !c.handed || a.Type == Unmatched {
+		return
+	}
+	span := q.span(c, a)
+	if span == nil || a.Type == Standard && a.Tx == "" && q.o.Redelivers && a.Count != len(span) || a.Type == Poison && a.Tx != "" {
+		return
+	}
+	switch a.Type {
+	case Delivered:
+		q.widen(c, max(a.Count, 0))
+	case Poison, ExpiredAck:
+		q.widen(c, -1)
+	}
+	for i, it := range span {
+		q.ackOne(c, a, it, i == len(span)-1)
+	}
+}
+
+func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, newest bool) {
+	if a.Type == Delivered {
+		it.covered = true
+		if it.attempt != charged {
+			it.attempt = open
+		}
+		return
+	}
+	if it.tx != "" {
+		return
+	}
+	switch {
+	case a.Type == Redelivered:
+		if c.quiet && it.attempt == open && it.countTold == 0 && !it.written {
+			q.count(it)
+		}
+		q.signal(it, message.Recover)
+		it.attempt = announced
+	case a.Type == Poison:
+		q.leave(it)
+		q.poison(it, a.Text, newest)
+	case a.Type == ExpiredAck:
+		q.leave(it)
+		it.lines++
+		if q.expired(it) || !q.o.Redelivers {
+			q.decide(it, message.Expired, "", false)
+			return
+		}
+		q.hold(it, max(it.expires+1, q.now+1000))
+	case a.Tx != "":
+		it.tx, it.attempt = a.Tx, open
+		if a.Type == Individual {
+			q.widen(c, 1)
+		}
+		q.tx[a.Tx] = append(q.tx[a.Tx], it)
+	default:
+		q.widen(c, -1)
+		q.leave(it)
+		q.gone(it, "remove")
+	}
+}
+
+// leave takes an item from its consumer, whose window can be widened by no more
+// than it has.
+func (q *naive) leave(it *naiveItem) {
+	it.state = waiting
+	q.widen(it.consumer, 0)
+}
+
+func (q *naive) poison(it *naiveItem, text string, newest bool) {
+	kind, n := redelivery.ParsePoison(text)
+	switch kind {
+	case redelivery.SuppressedDuplicate:
+		it.lines++
+		q.decide(it, message.Duplicate, text, false)
+	case redelivery.DispatchLimit:
+		it.lines++
+		q.decide(it, message.Poison, text, false)
+	default:
+		if kind == redelivery.DeliveryLimit && newest {
+			n -= it.excess
+			if it.attempt == open || it.attempt == announced {
+				n--
+			}
+			for it.failures < n {
+				q.count(it)
+			}
+		}
+		counted := q.signal(it, message.Poison)
+		q.decide(it, message.Poison, text, counted || it.attempt == rolledBack)
+	}
+}
+
+func (q *naive) signal(it *naiveItem, cause message.Cause) bool {
+	told := it.attempt == charged
+	if it.attempt == rolledBack {
+		told = cause == message.Recover || cause == message.Poison || cause == message.Closed
+	} else if it.attempt == announced {
+		told = cause == message.Closed
+	}
+	if told {
+		return false
+	}
+	q.count(it)
+	return true
+}
+
+func (q *naive) count(it *naiveItem) {
+	it.failures++
+	it.lines++
+	it.written, it.suspect = true, message.NotHandedOut
+}
+
+func (q *naive) settle(s Settle) {
+	items := q.tx[s.Tx]
+	delete(q.tx, s.Tx)
+	for _, it := range items {
+		if s.Commit {
+			if it.state == out {
+				q.widen(it.consumer, -1)
+				q.leave(it)
+			}
+			q.gone(it, "forget")
+			continue
+		}
+		it.tx = ""
+		counted := q.signal(it, s.Cause)
+		if it.state == limbo {
+			q.decide(it, s.Cause, s.Text, counted)
+			continue
+		}
+		q.widen(it.consumer, -1)
+		it.attempt = rolledBack
+		if s.Cause == message.ConnectionLost {
+			it.attempt = charged
+		}
+	}
+}
+
+func (q *naive) verdict(it *naiveItem, cause message.Cause, text string, counted bool) redelivery.Decision {
+	return q.o.Rules.Decide(redelivery.Facts{
+		Cause: cause, Counted: counted, Failures: it.failures, Text: text, Destination: q.o.Destination, Persistent: it.durable,
+		Expired: q.expired(it), Expiration: it.expires, DeadLetterQueue: it.dead || q.o.Destination.Name == redelivery.DefaultDeadLetterQueue,
+		Holds: it.holds,
+	}, q.now, nil)
+}
+
+func (q *naive) decide(it *naiveItem, cause message.Cause, text string, counted bool) {
+	if q.expired(it) && cause != message.Poison && cause != message.Undispatchable {
+		cause = message.Expired
+	}
+	if !q.o.Redelivers {
+		q.gone(it, "remove")
+		return
+	}
+	d := q.verdict(it, cause, text, counted)
+	switch d.Action {
+	case redelivery.Again:
+		q.giveBack(it)
+	case redelivery.Later:
+		it.state, it.due, it.delay, it.consumer = scheduled, d.Due, d.Delay, nil
+	case redelivery.Hold:
+		it.holds++
+		q.hold(it, d.Due)
+	case redelivery.Keep:
+		it.holds++
+		it.failures, it.suspect = 0, message.NotHandedOut
+		if d.Due == 0 {
+			it.expires = 0
+			if it.fresh {
+				it.storedExpires = 0
+			}
+		}
+		q.hold(it, d.Due)
+	case redelivery.DeadLetter:
+		q.gone(it, "transfer")
+	case redelivery.Discard:
+		q.gone(it, "remove")
+	}
+}
+
+func (q *naive) hold(it *naiveItem, until int64) {
+	it.state, it.heldUntil, it.heldFrom = waiting, until, ""
+	if it.consumer != nil {
+		it.heldFrom = it.consumer.connection
+	}
+	it.consumer = nil
+}
+
+func (q *naive) giveBack(it *naiveItem) {
+	q.order++
+	it.state, it.order, it.consumer = returned, q.order, nil
+	if it.heldUntil > q.now {
+		it.state = waiting
+	}
+}
+
+// extractable lists what no consumer has, in the order in which it is taken out.
+func (q *naive) extractable() []*naiveItem {
+	var all []*naiveItem
+	for lane := range uint8(lanes) {
+		all = append(all, q.ready(lane)...)
+		for _, it := range q.items {
+			if it.lane == lane && it.state == scheduled {
+				all = append(all, it)
+			}
+		}
+	}
+	return all
+}
+
+// crash is what the next process finds.
+func (q *naive) crash() {
+	q.consumers, q.exclusive, q.next = nil, nil, 0
+	clear(q.tx)
+	q.last = map[string]int64{}
+	for p, n := range q.durable {
+		q.last[p] = n
+	}
+	q.items = slices.DeleteFunc(q.items, func(it *naiveItem) bool { return !it.durable })
+	for _, it := range q.items {
+		if q.o.Marks && (it.state == out || it.state == limbo) {
+			it.suspect = max(it.suspect, it.how)
+		}
+		if it.state != scheduled || it.due <= q.now {
+			it.state = waiting
+		}
+		it.tx, it.consumer, it.heldUntil, it.delay, it.expires = "", nil, 0, -1, it.storedExpires
+	}
+}

@@ -1,0 +1,217 @@
+package queue
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// TestPagesMayBeReadAtAnyTime brings pages late, read at any moment between the
+// asking and the coming, while messages are enqueued, stored by others, and arrive
+// in any order. Whatever happens, each message comes once and none is missing.
+func TestPagesMayBeReadAtAnyTime(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		r := newPageRace(t)
+		t.Repeat(map[string]func(*rapid.T){
+			"enqueue": r.enqueue,
+			"expect":  r.expect,
+			"store":   r.store,
+			"arrive":  r.arrive,
+			"cancel":  r.cancel,
+			"read":    r.read,
+			"bring":   r.bring,
+			"ack":     r.ack,
+			"leave":   r.leave,
+			"":        r.check,
+		})
+		r.finish(t)
+	})
+}
+
+// A pageRace is a queue whose pages come when the test says so.
+type pageRace struct {
+	m        *Machine
+	o        Options
+	shelf    *shelf
+	position uint64
+	asked    []Effect // pages not read yet
+	pages    []Paged  // read, and not brought
+	expected []*Item  // not stored yet
+	stored   []*Item  // not arrived yet
+	due      map[uint64]bool
+	held     []*Item // by the consumer
+	consumer int
+}
+
+func newPageRace(t *rapid.T) *pageRace {
+	r := &pageRace{shelf: newShelf(), due: map[uint64]bool{}}
+	r.o = Options{
+		Destination: message.Destination{Kind: message.Queue, Name: "Q"},
+		Redelivers:  true,
+		Marks:       true,
+		Prioritized: rapid.Bool().Draw(t, "prioritized"),
+		Window:      rapid.IntRange(1, 4).Draw(t, "window"),
+	}
+	r.m = New(r.o)
+	r.attach(t)
+	return r
+}
+
+func (r *pageRace) attach(t *rapid.T) {
+	r.consumer++
+	r.do(t, Attach{Consumer: &Consumer{ID: r.id(), Prefetch: rapid.IntRange(1, 4).Draw(t, "prefetch")}})
+}
+
+func (r *pageRace) id() string { return string(rune('a' + r.consumer%26)) }
+
+// do applies a command as a turn of its own.
+func (r *pageRace) do(t *rapid.T, c Command) {
+	effects := r.m.EndTurn(r.m.Apply(c, begin, nil))
+	for i := range effects {
+		e := &effects[i]
+		if err := r.shelf.apply(e); err != nil {
+			t.Fatal(err)
+		}
+		switch e.Kind {
+		case Deliver:
+			if !r.due[e.Item.Position] {
+				t.Fatalf("%d is delivered, and is not due", e.Item.Position)
+			}
+			delete(r.due, e.Item.Position)
+			r.held = append(r.held, e.Item)
+		case PageIn:
+			r.asked = append(r.asked, *e)
+		case Tell:
+			if e.Event == Inconsistent {
+				t.Fatal("the store is said to be inconsistent")
+			}
+		}
+	}
+}
+
+func (r *pageRace) item(t *rapid.T, durable bool) *Item {
+	r.position++
+	it := NewItem(r.position, &message.Message{Priority: uint8(rapid.IntRange(3, 5).Draw(t, "priority")), Persistent: durable})
+	it.Durable = durable
+	return it
+}
+
+func (r *pageRace) enqueue(t *rapid.T) {
+	it := r.item(t, rapid.IntRange(0, 3).Draw(t, "durable") > 0)
+	r.due[it.Position] = true
+	r.do(t, Enqueue{Item: it})
+}
+
+func (r *pageRace) expect(t *rapid.T) {
+	it := r.item(t, true)
+	it.Stored = true
+	r.expected = append(r.expected, it)
+	r.do(t, Expect{Positions: []uint64{it.Position}})
+}
+
+// take draws one of a list and takes it out.
+func take(t *rapid.T, from *[]*Item) *Item {
+	if len(*from) == 0 {
+		t.Skip("there is none")
+	}
+	i := rapid.IntRange(0, len(*from)-1).Draw(t, "which")
+	it := (*from)[i]
+	*from = append((*from)[:i:i], (*from)[i+1:]...)
+	return it
+}
+
+func (r *pageRace) store(t *rapid.T) {
+	it := take(t, &r.expected)
+	r.stored = append(r.stored, it)
+	if err := r.shelf.append(r.o.LaneOf(it.Priority), it); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *pageRace) arrive(t *rapid.T) {
+	it := take(t, &r.stored)
+	r.due[it.Position] = true
+	r.do(t, Arrive{Items: []*Item{it}})
+}
+
+func (r *pageRace) cancel(t *rapid.T) {
+	r.do(t, Cancel{Positions: []uint64{take(t, &r.expected).Position}})
+}
+
+// read reads a page that was asked for; a lane has one at most.
+func (r *pageRace) read(t *rapid.T) {
+	if len(r.asked) == 0 {
+		t.Skip("no page is asked for")
+	}
+	e := r.asked[0]
+	r.asked = r.asked[1:]
+	r.pages = append(r.pages, r.shelf.page(e.Lane, e.Number, e.Counter))
+}
+
+func (r *pageRace) bring(t *rapid.T) {
+	if len(r.pages) == 0 {
+		t.Skip("no page was read")
+	}
+	p := r.pages[0]
+	r.pages = r.pages[1:]
+	r.do(t, p)
+}
+
+func (r *pageRace) ack(t *rapid.T) {
+	it := take(t, &r.held)
+	r.do(t, Ack{Consumer: r.id(), Type: Individual, Last: Ref{Position: it.Position}})
+}
+
+// leave closes the consumer, which had nothing, and another comes.
+func (r *pageRace) leave(t *rapid.T) {
+	for _, it := range r.held {
+		r.due[it.Position] = true
+	}
+	r.held = nil
+	r.do(t, Detach{Consumer: r.id(), Last: -1, Cause: message.Closed})
+	r.attach(t)
+}
+
+func (r *pageRace) check(t *rapid.T) {
+	if err := r.m.broken(); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.m.Stats(); s.Waiting != int64(len(r.due)) || s.Out != int64(len(r.held)) {
+		t.Fatalf("waiting %d and out %d; it says %d and %d", len(r.due), len(r.held), s.Waiting, s.Out)
+	}
+	for _, number := range []uint8{4, 5, 6} {
+		floor := r.m.Floor(number)
+		for position, e := range r.shelf.entries {
+			if e.lane == number && position < floor {
+				t.Fatalf("%d is below the floor of lane %d, which is %d", position, number, floor)
+			}
+		}
+	}
+}
+
+// finish lets everything come to its end.
+func (r *pageRace) finish(t *rapid.T) {
+	for len(r.expected) > 0 {
+		r.store(t)
+	}
+	for len(r.stored) > 0 {
+		r.arrive(t)
+	}
+	for len(r.asked)+len(r.pages)+len(r.held) > 0 {
+		for len(r.asked) > 0 {
+			r.read(t)
+		}
+		for len(r.pages) > 0 {
+			r.bring(t)
+		}
+		for len(r.held) > 0 {
+			r.ack(t)
+		}
+	}
+	if len(r.due) > 0 || len(r.shelf.entries) > 0 {
+		t.Fatalf("never delivered: %v; still stored: %d", r.due, len(r.shelf.entries))
+	}
+}
