@@ -23,8 +23,8 @@ func TestDecodeBoundsMemory(t *testing.T) {
 	for name, ds := range tests {
 		for _, s := range []Settings{loose, tight, looseCache, tightCache} {
 			frame := body(t, s, ds)
-			d, _ := pair(s)
 			n := allocated(func() {
+				d, _ := pair(s)
 				if _, err := d.Decode(frame); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
