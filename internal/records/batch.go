@@ -31,6 +31,7 @@ type Batch struct {
 type largeBody struct {
 	seq       uint64
 	transient bool
+	staged    bool // there is a staging record for it, which stays
 	message   *message.Message
 }
 

@@ -43,11 +43,17 @@ func (b *Batch) share(transient bool, seq uint64, n int) {
 // batch makes it permanent with Unstage, or deletes it with DropStaged, and Open
 // deletes what neither was done with. tx is kept to tell whose it is.
 func (b *Batch) StageMessage(tx string, seq uint64, m *message.Message) {
-	k := b.seqKey(false, kindStaged, seq)
-	size := int32(m.SizeBytes())
-	b.put(k, appendStaged(b.value(2*binary.MaxVarintLen64+len(tx)), size, tx), false)
+	b.putStaged(tx, seq, m)
 	b.putBody(false, seq, m)
-	b.event(event{kind: eventStage, seq: seq, size: size})
+	if n := len(b.large); n > 0 && b.large[n-1].seq == seq {
+		b.large[n-1].staged = true
+	}
+	b.event(event{kind: eventStage, seq: seq, size: int32(m.SizeBytes())})
+}
+
+func (b *Batch) putStaged(tx string, seq uint64, m *message.Message) {
+	k := b.seqKey(false, kindStaged, seq)
+	b.put(k, appendStaged(b.value(2*binary.MaxVarintLen64+len(tx)), int32(m.SizeBytes()), tx), false)
 }
 
 // Unstage makes a staged message permanent, with one reference.
@@ -88,7 +94,7 @@ func (b *Batch) putBody(transient bool, seq uint64, m *message.Message) {
 	b.encodeBody(transient, seq, m, 0, 0)
 }
 
-// encodeBody stores a body, with its content in n pieces where n is not 0.
+// encodeBody stores a body, but for its content if that is in n pieces.
 func (b *Batch) encodeBody(transient bool, seq uint64, m *message.Message, n, chunk int) {
 	k := b.seqKey(transient, kindBody, seq)
 	room := headerBytes(m)
@@ -102,21 +108,19 @@ func (b *Batch) encodeBody(transient bool, seq uint64, m *message.Message, n, ch
 		b.fail(fmt.Errorf("store message %d: %w", seq, err))
 	}
 	b.put(k, v, true)
-	if n > 0 {
-		b.cut(transient, seq, m, n, chunk)
-	}
 }
 
-// cut stores the content of m in n pieces, as equal as can be; see pieces.
-func (b *Batch) cut(transient bool, seq uint64, m *message.Message, n, chunk int) {
-	properties := m.Properties
+// cut stores the content of l in n pieces, as equal as can be (see pieces), each
+// in the batch that to gives.
+func (l *largeBody) cut(n, chunk int, to func() *Batch) {
+	properties, body := l.message.Properties, l.message.Body
 	if len(properties) <= chunk {
-		properties = nil // they are in the header
+		properties = nil // they are with the header
 	}
-	body := m.Body
 	size := (len(properties) + len(body) + n - 1) / n
 	for i := range n {
-		k := b.partKey(transient, kindPiece, seq, uint32(i))
+		b := to()
+		k := b.partKey(l.transient, kindPiece, l.seq, uint32(i))
 		v := b.value(size)
 		take := min(size, len(properties))
 		v = append(v, properties[:take]...)
@@ -128,11 +132,21 @@ func (b *Batch) cut(transient bool, seq uint64, m *message.Message, n, chunk int
 	}
 }
 
-// cutLarge stores the large bodies for chunks of so many bytes.
-func (b *Batch) cutLarge(chunk int) {
-	for _, l := range b.large {
-		b.encodeBody(l.transient, l.seq, l.message, pieces(int32(l.message.SizeBytes()), chunk), chunk)
+// cutLarge stores the large bodies for chunks of so many bytes. Their pieces go
+// into this batch if ahead is nil, and else, n of them, into those that ahead gives.
+func (b *Batch) cutLarge(chunk int, ahead func(l *largeBody, n int) func() *Batch) {
+	for i := range b.large {
+		l := &b.large[i]
 		b.waiting -= l.message.SizeBytes()
+		n := pieces(int32(l.message.SizeBytes()), chunk)
+		b.encodeBody(l.transient, l.seq, l.message, n, chunk)
+		switch {
+		case n == 0:
+		case ahead == nil:
+			l.cut(n, chunk, func() *Batch { return b })
+		default:
+			l.cut(n, chunk, ahead(l, n))
+		}
 	}
 	clear(b.large)
 	b.large = b.large[:0]

@@ -14,7 +14,8 @@ type commitState struct {
 	number  uint64
 	done    func(error)
 	refused error       // the answer, where nothing of the batch was handed over
-	empty   store.Batch // handed over in place of a refused batch
+	instead store.Batch // handed over in place of a refused batch
+	sent    []sentBody  // what went ahead of the batch
 	answer  func(error) // the method value, made once
 	queues  []QueueID   // whose durable counts change
 	shared  []refKey    // bodies whose references change
@@ -37,7 +38,7 @@ func (r *Records) Commit(b *Batch, done func(error)) {
 	if b.commit.answer == nil {
 		b.commit.answer = b.answered
 	}
-	b.cutLarge(r.chunk)
+	r.cutLarge(b)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := r.checkLocked(b)
@@ -48,8 +49,8 @@ func (r *Records) Commit(b *Batch, done func(error)) {
 	b.commit.number = r.handed
 	if err != nil {
 		b.commit.refused = err
-		b.commit.empty.Relax()
-		r.shard.Commit(&b.commit.empty, b.commit.answer)
+		b.takeBack()
+		r.shard.Commit(&b.commit.instead, b.commit.answer)
 		return
 	}
 	r.decideLocked(b)

@@ -106,8 +106,12 @@ func (w *world) start(batches []*store.Batch, p picture) {
 	}
 }
 
-// note keeps what the batches handed over since the last note must show.
+// note keeps what the batches handed over since the last note must show: those
+// before the last went ahead of it, and change nothing.
 func (w *world) note() {
+	for n := len(w.history); n > 0 && n < len(w.tape.handed)-1; n++ {
+		w.history, w.used = append(w.history, w.history[n-1]), append(w.used, w.used[n-1])
+	}
 	for len(w.history) < len(w.tape.handed) {
 		p := picture{held: slices.Clone(w.now.held), queues: slices.Clone(w.now.queues), marks: maps.Clone(w.now.marks)}
 		w.history, w.used = append(w.history, p), append(w.used, w.highest)
@@ -166,6 +170,9 @@ func (w *world) everyPrefix() {
 	for _, b := range w.tape.handed {
 		replay(w.t, shard, []*store.Batch{b})
 		auditShard(w.t, shard, false)
+	}
+	if a := auditShard(w.t, shard, false); a.stray > 0 {
+		w.t.Errorf("pieces of %d bodies are left over", a.stray)
 	}
 }
 

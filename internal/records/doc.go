@@ -30,7 +30,7 @@
 //	m seq                 message: header, and body where small       PutOnce, DeleteOnce
 //	b seq piece           piece of a large body                       PutOnce, DeleteOnce
 //	r seq                 references of a body, where more than one   Put, Delete
-//	x seq                 body of a transaction not committed yet     Put, Delete
+//	x seq                 body, or pieces, of what is not true yet    Put, Delete
 //	l story number        attempt: a line of a message's story        Put, Delete
 //	h q id                hand-out mark: positions handed out         Put, Delete
 //	u q producer          last sequence of a producer                 Put, Delete
@@ -55,6 +55,9 @@
 // properties before it, where they alone are above c). So n follows from
 // Message.SizeBytes, which entries carry, and the pieces can be deleted without
 // reading the header. c is decided when a store is created.
+//
+// Pieces of very large bodies are handed over ahead of their batch, under a
+// staging record that the batch itself deletes.
 //
 // # References
 //

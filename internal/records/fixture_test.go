@@ -44,11 +44,14 @@ func acquire(t failer, o memstore.Options) (store.Shard, func()) {
 	return shard, func() { _ = s.Close() }
 }
 
-// open opens records as tests want them: small chunks, strides and memory, so
-// that what is rare happens.
+// testBatchBytes is so little that pieces go ahead of what has many.
+const testBatchBytes = 48 << 10
+
+// open opens records as tests want them: small chunks, batches, strides and
+// memory, so that what is rare happens.
 func open(t failer, shard store.Shard) *Records {
 	t.Helper()
-	r, err := Open(context.Background(), shard, Options{ChunkBytes: MinChunkBytes, stride: 16, keep: 4})
+	r, err := Open(context.Background(), shard, Options{ChunkBytes: MinChunkBytes, BatchBytes: testBatchBytes, stride: 16, keep: 4})
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}

@@ -74,8 +74,11 @@ func goldenShard(t *testing.T) store.Shard {
 		b.Append(7, 5, passing)
 		b.PutCounts(7, 2, 12, &counts)
 		b.PutTransientCounts(7, 5, 13, &message.Counts{})
-		b.encodeBody(false, 20, m, 2, 4) // tiny chunks, for files that can be read
-		b.encodeBody(false, 21, m, 2, 2)
+		for seq, chunk := range map[uint64]int{20: 4, 21: 2} { // tiny chunks, for files that can be read
+			l := &largeBody{seq: seq, message: m}
+			b.encodeBody(false, seq, m, 2, chunk)
+			l.cut(2, chunk, func() *Batch { return b })
+		}
 		b.StageMessage("TX:ID:host-1:1:4", 22, plain)
 		b.PutAttempt(900, &attempt)
 		b.PutTransientAttempt(901, &message.Attempt{Number: 1})

@@ -1,11 +1,13 @@
 package records
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/store"
 	"github.com/nixiemq/nixie/internal/store/memstore"
@@ -26,7 +28,14 @@ func TestWhatCannotBeStoredChangesNothing(t *testing.T) {
 				b.PutMessage(seq+1, &message.Message{Body: make([]byte, 1<<10)}, 2)
 			}
 		}, message.ErrOverLimit},
-		"large bodies above the limit":     {func(b *Batch) { b.PutMessage(1, &message.Message{Body: make([]byte, 1<<20)}, 1) }, message.ErrOverLimit},
+		"batch above the limit, of which pieces went ahead": {func(b *Batch) {
+			for seq := range uint64(100) {
+				b.PutMessage(seq+1, &message.Message{Body: make([]byte, 1<<10)}, 2)
+			}
+			b.PutMessage(200, &message.Message{Body: make([]byte, 1<<20)}, 1)
+			b.StageMessage("tx", 201, &message.Message{Body: make([]byte, 1<<20)})
+			b.PutTransientMessage(202, &message.Message{Body: make([]byte, 1<<20)})
+		}, message.ErrOverLimit},
 		"added property of a strange type": {func(b *Batch) { b.PutMessage(1, &message.Message{Added: map[string]any{"a": 1.5}}, 1) }, message.ErrInvalid},
 		"overlay of a strange type": {func(b *Batch) {
 			b.Append(1, 5, &message.Entry{Position: 2, Overlay: &message.Overlay{Added: map[string]any{"a": true}}})
@@ -48,11 +57,45 @@ func TestWhatCannotBeStoredChangesNothing(t *testing.T) {
 			if !errors.Is(err, c.want) {
 				t.Errorf("answer %v, want %v", err, c.want)
 			}
-			if a := auditShard(t, shard, false); len(a.queues)+len(a.bodies)+len(a.entries) > 0 || r.Count(1) != (Count{}) {
+			if a := auditShard(t, shard, false); len(a.queues)+len(a.bodies)+len(a.entries)+len(a.pieces)+len(a.staged) > 0 || r.Count(1) != (Count{}) {
 				t.Errorf("something was stored: %+v, %v", a, r.Count(1))
 			}
 			commit(t, r, func(b *Batch) { b.PutQueue(QueueInfo{ID: 1}) }) // nothing is broken
 		})
+	}
+}
+
+// A body of any size is stored, in batches below the limit.
+func TestVeryLargeBodyGoesAhead(t *testing.T) {
+	t.Parallel()
+	shard := &tape{Shard: openShard(t), t: t}
+	r := open(t, shard)
+	m := fullMessage()
+	m.Properties, m.Body = bytes.Repeat([]byte("property"), 1<<10), bytes.Repeat([]byte("content."), 16<<10)
+	before := len(shard.handed)
+	commit(t, r, func(b *Batch) {
+		b.PutMessage(1, m, 1)
+		b.Append(1, 5, entryFor(m, 1, 1))
+		b.StageMessage("tx", 2, m)
+		b.PutTransientMessage(3, m)
+		e := entryFor(m, 3, 3)
+		e.Transient = true
+		b.Append(1, 5, e)
+	})
+	for _, b := range shard.handed[before:] {
+		if b.SizeBytes() > testBatchBytes {
+			t.Errorf("a batch of %d bytes, limit %d", b.SizeBytes(), testBatchBytes)
+		}
+	}
+	everyPrefix(t, shard)
+	for e, want := range map[message.Entry]*message.Message{{Body: 1}: m, {Body: 2}: m, {Body: 3, Transient: true}: m} {
+		got, err := r.Message(&e)
+		if d := cmp.Diff(want, got, cmpBytes); d != "" || err != nil {
+			t.Errorf("message %d: %v (-want +got):\n%s", e.Body, err, d)
+		}
+	}
+	if a := auditShard(t, shard.Shard, false); len(a.staged) != 1 || !a.staged[2] {
+		t.Errorf("staging records %v, want that of the transaction", a.staged)
 	}
 }
 

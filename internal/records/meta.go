@@ -73,9 +73,7 @@ func (r *Records) reserve() {
 	}
 	b := new(Batch)
 	r.putReservationLocked(b)
-	r.handed++
-	number := r.handed
-	r.shard.Commit(&b.physical, func(err error) { r.settle(number, err) })
+	r.handLocked(b)
 }
 
 // putReservationLocked reserves a stride of sequences from the next one on.

@@ -120,7 +120,12 @@ func (r *Records) sweep(ctx context.Context) error {
 		seq := uint64At(k, 1)
 		size, _, ok := decodeStaged(f)
 		b.physical.Delete(b.seqKey(false, kindStaged, seq))
-		b.deleteBody(false, seq, size, r.chunk)
+		if pieces(size, r.chunk) > 0 { // not all of it need be there
+			b.physical.DeleteRange(b.seqKey(false, kindBody, seq), b.seqKey(false, kindBody, seq+1))
+			b.physical.DeleteRange(b.seqKey(false, kindPiece, seq), b.seqKey(false, kindPiece, seq+1))
+		} else {
+			b.deleteBody(false, seq, size, r.chunk)
+		}
 		if b.physical.Len() > sweepOps {
 			pending, b = append(pending, b), Batch{}
 		}
