@@ -3,20 +3,11 @@ package broker
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
 )
-
-// eventCounts counts events by kind since the start.
-type eventCounts [DestinationLost + 1]atomic.Int64
-
-func (c *eventCounts) count(e Event) { c[e.Kind].Add(1) }
-
-// Counted is how many events of a kind there were since the start.
-func (b *Broker) Counted(kind EventKind) int64 { return b.counts[kind].Load() }
 
 // A QueueStatus is what people want to know of a queue or subscription at a glance.
 type QueueStatus struct {
@@ -98,6 +89,14 @@ func (b *Broker) Read(p *Peek) (*message.Message, error) {
 	return b.o.Records.Message(&p.Entry)
 }
 
+// Header is Read, perhaps without the body: a large one is left in the store.
+func (b *Broker) Header(p *Peek) (*message.Message, error) {
+	if p.Message != nil {
+		return p.Message, nil
+	}
+	return b.o.Records.Header(&p.Entry)
+}
+
 // Story gets the lines of an entry's story, oldest first; of a long one the first
 // and the last.
 func (b *Broker) Story(p *Peek) ([]message.Attempt, error) {
@@ -138,10 +137,15 @@ func (b *Broker) Redrive(ctx context.Context, name message.Destination, ids []st
 	if err != nil {
 		return 0, err
 	}
-	return d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Target: func(it *queue.Item) (queue.Move, bool) {
+	n, err := d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Target: func(it *queue.Item) (queue.Move, bool) {
 		to := d.origin(it)
 		return queue.Move{Target: to, Redrive: true}, !to.IsZero() && to != d.name
 	}})
+	if n > 0 {
+		b.counts[Redriven].total.Add(int64(n) - 1) // tell counts one
+		b.tell(Event{Kind: Redriven, Destination: name, Text: fmt.Sprintf("%d dead letters went back to where they failed", n)})
+	}
+	return n, err
 }
 
 // Purge removes the messages of a queue that no consumer has: those with the given

@@ -104,30 +104,12 @@ func (d *destination) restore() error {
 	if err != nil {
 		return err
 	}
-	for p := range marks {
-		if !d.holds(p) {
-			delete(marks, p)
-		}
-	}
 	all := make([]uint64, len(ids))
 	for i, id := range ids {
 		all[i] = uint64(id)
 	}
 	d.machine.RestoreMarks(marks, all)
 	return nil
-}
-
-// holds reports whether the store has an entry of the destination at a position.
-func (d *destination) holds(position uint64) bool {
-	for lane := range uint8(10) {
-		if d.b.o.Records.LaneCount(d.id, records.Lane(lane)).Messages == 0 {
-			continue
-		}
-		if page, err := d.b.o.Records.Page(d.id, records.Lane(lane), position-1, 1); err == nil && len(page) > 0 && page[0].Entry.Position == position {
-			return true
-		}
-	}
-	return false
 }
 
 func (d *destination) run(ctx context.Context) {

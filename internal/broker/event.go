@@ -15,7 +15,7 @@ const (
 	StrayAck                         // an acknowledgement that fits nothing was ignored; Text tells
 	Failed                           // a delivery attempt failed, for the cause Text
 	Inconsistent                     // the store held fewer entries of a queue than it counted
-	Redriven                         // a dead letter went back to the destination Text
+	Redriven                         // dead letters of Destination went back to where they failed; Text tells how many
 	TempAdded                        // a temporary destination of Connection came to be
 	TempRemoved                      // a temporary destination of Connection is gone
 	QueueAdded                       // a queue or topic came to be

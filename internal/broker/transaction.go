@@ -146,6 +146,7 @@ func (t *transaction) unit(ctx context.Context) (*unit, error) {
 func (t *transaction) removals(ctx context.Context, u *unit) error {
 	for d := range t.queues {
 		err := d.do(ctx, func() {
+			d.commit() // what earlier commands of this turn write must not follow the removals
 			d.apply(queue.Prepare{Tx: t.id, Reply: func(items []*queue.Item) {
 				for _, it := range items {
 					if it.Stored {
