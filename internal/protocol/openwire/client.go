@@ -1,6 +1,7 @@
 package openwire
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 
@@ -108,9 +109,13 @@ func (s *session) sessionInfo(c *wire.SessionInfo) error {
 	if c.SessionID == nil {
 		return exceptionf(classJMS, "SessionInfo has no session id")
 	}
-	if s.client != nil && c.SessionID.ConnectionID == s.client.id {
-		s.client.sessions[*c.SessionID] = true
+	if s.client == nil || c.SessionID.ConnectionID != s.client.id || s.client.sessions[*c.SessionID] {
+		return nil
 	}
+	if err := s.room("sessions", len(s.client.sessions)); err != nil {
+		return err
+	}
+	s.client.sessions[*c.SessionID] = true
 	return nil
 }
 
@@ -124,6 +129,9 @@ func (s *session) producerInfo(c *wire.ProducerInfo) error {
 	}
 	p := s.client.producers[*c.ProducerID]
 	if p == nil {
+		if err := s.room("producers", len(s.client.producers)); err != nil {
+			return err
+		}
 		p = &producer{text: c.ProducerID.String()}
 		s.client.producers[*c.ProducerID] = p
 	}
@@ -135,6 +143,14 @@ func (s *session) producerInfo(c *wire.ProducerInfo) error {
 func (s *session) knownSession(id wire.SessionID, what, of string) error {
 	if s.client == nil || !s.client.sessions[id] {
 		return exceptionf(classIllegalState, "%s %s: session %s is not open on this connection", what, of, id.String())
+	}
+	return nil
+}
+
+// room fails where the connection has as many objects of a kind as it may have.
+func (s *session) room(of string, has int) error {
+	if limit := s.server.o.Limits.Objects; has >= limit {
+		return fmt.Errorf("the connection has %d %s, the limit is %d: %w", has, of, limit, message.ErrOverLimit)
 	}
 	return nil
 }

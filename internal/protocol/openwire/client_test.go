@@ -48,7 +48,7 @@ func TestConnectionInfoRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inScript(t, nil, func(h *house, s *script) {
-				s.fail["Connect"] = c.fail
+				s.failing("Connect", c.fail)
 				p := h.peer(peerFormat())
 				start := time.Now()
 				p.fails(c.command, c.class, "")
@@ -256,4 +256,52 @@ func TestQuietFirst(t *testing.T) { // R-CLIENT-43
 			t.Errorf("%s: %v", version, got)
 		}
 	}
+}
+
+// TestObjectsAreBounded wants a connection refused more of a kind than it may have.
+func TestObjectsAreBounded(t *testing.T) {
+	t.Parallel()
+	inScript(t, func(o *Options) { o.Limits.Objects = 3 }, func(h *house, _ *script) {
+		p := h.client() // which has two sessions, its own and 1
+		p.do(&wire.SessionInfo{SessionID: &wire.SessionID{ConnectionID: p.id, Value: 2}})
+		p.do(&wire.SessionInfo{SessionID: &wire.SessionID{ConnectionID: p.id, Value: 2}})
+		p.fails(&wire.SessionInfo{SessionID: &wire.SessionID{ConnectionID: p.id, Value: 3}}, classResourceAllocation, "3 sessions")
+		for n := range int64(3) {
+			p.produce(n, 0)
+			p.consume(n, queueNamed("Q"), 1)
+			p.do(p.transaction(n, wire.TransactionBegin))
+		}
+		p.fails(&wire.ProducerInfo{ProducerID: p.producerID(4)}, classResourceAllocation, "3 producers")
+		p.fails(&wire.ConsumerInfo{ConsumerID: p.consumerID(4), Destination: queueNamed("Q")}, classResourceAllocation, "3 consumers")
+		p.fails(p.transaction(4, wire.TransactionBegin), classResourceAllocation, "3 transactions")
+		p.do(&wire.RemoveInfo{ObjectID: p.consumerID(1)})
+		p.consume(4, queueNamed("Q"), 1)
+		p.hangUp()
+	})
+}
+
+// TestPrefetchIsBounded wants a consumer that asks for a larger window than there
+// is to be told so, when it comes and when it changes.
+func TestPrefetchIsBounded(t *testing.T) {
+	t.Parallel()
+	inScript(t, func(o *Options) { o.Limits.Prefetch = 100 }, func(h *house, s *script) {
+		p := h.client()
+		p.consume(1, queueNamed("Q"), 100)
+		if got := p.take(); got != nil {
+			t.Errorf("got %+v", got)
+		}
+		p.consume(2, queueNamed("Q"), 101)
+		p.do(&wire.ConsumerControl{ConsumerID: p.consumerID(1), Prefetch: 1 << 30})
+		for _, want := range []int64{2, 1} {
+			c, ok := p.take().(*wire.ConsumerControl)
+			if !ok || c.Prefetch != 100 || c.Close || c.ConsumerID.Value != want {
+				t.Errorf("got %+v", c)
+			}
+		}
+		calls := s.took()
+		if last := calls[len(calls)-1]; last != "SetPrefetch(ID:peer-1:1:1, 100)" {
+			t.Errorf("calls %q", calls)
+		}
+		p.hangUp()
+	})
 }

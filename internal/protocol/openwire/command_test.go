@@ -382,7 +382,7 @@ func TestCommands(t *testing.T) { // OpenWire 9.3, 14
 				p.consume(1, queueNamed("Q"), 1)
 				s.took()
 				for method, err := range c.fail {
-					s.fail[method] = err
+					s.failing(method, err)
 				}
 				if c.class == "" {
 					p.do(c.command(p))
@@ -411,7 +411,7 @@ func TestCommandsNobodyWaitsFor(t *testing.T) {
 				p.produce(1, 0)
 				p.consume(1, queueNamed("Q"), 1)
 				for method, err := range c.fail {
-					s.fail[method] = err
+					s.failing(method, err)
 				}
 				p.tell(c.command(p))
 				got := p.all()

@@ -26,6 +26,9 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	if s.client.consumers[*c.ConsumerID] != "" {
 		return nil // a replay after failover
 	}
+	if err := s.room("consumers", len(s.client.consumers)); err != nil {
+		return err
+	}
 	spec := broker.ConsumerSpec{
 		ID:          c.ConsumerID.String(),
 		Session:     session.String(),
@@ -44,7 +47,7 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 		if errors.Is(err, message.ErrInvalid) && spec.Selector != "" {
 			return exception(classInvalidSelector, err)
 		}
-		return exceptionIf(message.ErrInvalid, classInvalidDestination, err)
+		return exceptionIf(message.ErrNotFound, classInvalidDestination, exceptionIf(message.ErrInvalid, classInvalidDestination, err))
 	}
 	s.client.consumers[*c.ConsumerID] = spec.ID
 	s.server.o.Advisories.welcome(s.ctx, s.server.o.Broker, s.client.broker, spec)
@@ -81,7 +84,7 @@ func (s *session) messagePull(c *wire.MessagePull) error {
 	if c.Timeout >= 0 {
 		timeout = time.Duration(min(c.Timeout, maxPullMillis)) * time.Millisecond
 	}
-	return s.client.broker.Pull(s.ctx, c.ConsumerID.String(), timeout)
+	return exceptionIf(message.ErrNotFound, classIllegalArgument, s.client.broker.Pull(s.ctx, c.ConsumerID.String(), timeout))
 }
 
 // maxPullMillis is the longest wait of a pull: a century, in milliseconds.

@@ -70,6 +70,27 @@ func (s *script) answer(done func(error), err error) {
 	done(err)
 }
 
+// failing makes a method fail from now on.
+func (s *script) failing(method string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail[method] = err
+}
+
+// holding holds answers back from now on.
+func (s *script) holding() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hold = true
+}
+
+// messages is what was sent.
+func (s *script) messages() []*message.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent
+}
+
 // release lets the held answers out.
 func (s *script) release() {
 	s.mu.Lock()
@@ -92,7 +113,9 @@ func (s *script) took() []string {
 }
 
 func (s *script) Connect(_ context.Context, info broker.ClientInfo, sink broker.Sink) (Connection, error) {
+	s.mu.Lock()
 	s.info, s.sink = info, sink
+	s.mu.Unlock()
 	if err := s.call("Connect", info.ID, info.ClientID, info.Reconnect, info.QuietFirst); err != nil {
 		return nil, err
 	}

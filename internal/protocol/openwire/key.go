@@ -3,6 +3,7 @@ package openwire
 // The keys of what is logged.
 const (
 	keyAddress     = "addr"
+	keyCount       = "n"
 	keyConsumer    = "consumer"
 	keyDestination = "dest"
 	keyError       = "err"

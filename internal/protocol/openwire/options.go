@@ -20,9 +20,10 @@ const (
 	defaultConnectAttemptTimeout = 30 * time.Second // OpenWire 2
 	defaultWriteTimeout          = 30 * time.Second
 	defaultReplies               = 4096
-	defaultDeliveries            = 1 << 18
+	defaultDeliveries            = 1 << 20
 	defaultHeldBytes             = 1 << 20
 	defaultPrefetch              = 1 << 16
+	defaultObjects               = 1 << 16
 )
 
 // refusalDelay is how long a connection that was refused stays open, so that the
@@ -63,7 +64,7 @@ type Limits struct {
 	// read on; default 4096.
 	Replies int
 	// Deliveries is how many dispatches may wait to be written before the
-	// connection is closed as too slow; default 262,144.
+	// connection is closed as too slow; default 1,048,576, some 200 MiB.
 	Deliveries int
 	// HeldBytes is how large the bodies of waiting dispatches may be together
 	// before those that are in the store are left there until their turn; default
@@ -72,6 +73,9 @@ type Limits struct {
 	// Prefetch is the largest window of a consumer; one that asks for more is told
 	// so with a ConsumerControl. Default 65,536.
 	Prefetch int
+	// Objects is how many sessions, producers, consumers and open transactions a
+	// connection may have, of each; default 65,536.
+	Objects int
 }
 
 // A Server serves connections with the same options: those of one listener. It
@@ -113,5 +117,6 @@ func (l Limits) withDefaults() Limits {
 	l.Deliveries = cmp.Or(l.Deliveries, defaultDeliveries)
 	l.HeldBytes = cmp.Or(l.HeldBytes, defaultHeldBytes)
 	l.Prefetch = cmp.Or(l.Prefetch, defaultPrefetch)
+	l.Objects = cmp.Or(l.Objects, defaultObjects)
 	return l
 }

@@ -93,7 +93,7 @@ func (o *outgoing) fill(m *message.Message) error {
 // no OpenWire client could have is made up for ids of other protocols.
 func (o *outgoing) messageID(id message.ID) (wire.MessageID, *wire.ProducerID) {
 	producer, err := memo(&o.producers, id.Producer, wire.ParseProducerID)
-	if err != nil {
+	if producer == nil {
 		producer = &wire.ProducerID{ConnectionID: id.Producer}
 	}
 	w := wire.MessageID{TextView: wire.TextOrNull(id.Text), ProducerID: producer, ProducerSequenceID: id.Sequence}

@@ -113,16 +113,24 @@ func (s *session) write() error { return cmp.Or(s.writer.run(s.ctx), errShutdown
 // client that listens, and waits for the goroutines.
 func (s *session) end(server context.Context) {
 	why := context.Cause(s.ctx)
+	cause, text := message.ConnectionLost, ""
 	switch {
 	case why == nil: // the client has shut down: it gets its last answers
-		s.closeClient(message.Closed, "connection closed", queue.UnknownLast)
-		s.out.finish()
+		cause, text = message.Closed, "connection closed"
 	case server.Err() != nil:
-		s.closeClient(message.BrokerStopped, "the broker stops", queue.UnknownLast)
+		cause, text = message.BrokerStopped, "the broker stops"
 	default:
-		s.closeClient(message.ConnectionLost, why.Error(), queue.UnknownLast)
+		text = why.Error()
 	}
+	s.guard("end", func() error {
+		s.closeClient(cause, text, queue.UnknownLast)
+		return nil
+	})
+	s.out.finish()
 	s.helped.Wait()
+	if n := s.writer.lost; n > 0 {
+		s.log.LogAttrs(server, slog.LevelDebug, "dispatches were left out: their messages had gone", slog.Int(keyCount, n))
+	}
 	if why != nil && server.Err() == nil {
 		s.report(why)
 	}

@@ -113,11 +113,8 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 	tx := id.String()
 	switch c.Type {
 	case wire.TransactionBegin:
-		if err := s.client.broker.Begin(tx); err != nil {
+		if err := s.begin(tx); err != nil {
 			return err
-		}
-		if s.client.transactions[tx] == nil {
-			s.client.transactions[tx] = &transaction{id: tx}
 		}
 		s.answer(&c.BaseCommand, nil)
 	case wire.TransactionEnd:
@@ -144,6 +141,21 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 	default:
 		return exceptionf(classIO, "TransactionInfo of unknown type %d", c.Type)
 	}
+	return nil
+}
+
+// begin opens a transaction. One that is open already stays as it is (OpenWire 13).
+func (s *session) begin(tx string) error {
+	if s.client.transactions[tx] != nil {
+		return nil
+	}
+	if err := s.room("transactions", len(s.client.transactions)); err != nil {
+		return err
+	}
+	if err := s.client.broker.Begin(tx); err != nil {
+		return err
+	}
+	s.client.transactions[tx] = &transaction{id: tx}
 	return nil
 }
 

@@ -33,7 +33,7 @@ func TestTransactionCalls(t *testing.T) { // OpenWire 11
 		p.tell(p.transaction(2, wire.TransactionBegin))
 		p.do(p.transaction(2, wire.TransactionRollback))
 		want := []string{
-			"Begin(TX:ID:peer-1:1)", "Begin(TX:ID:peer-1:1)",
+			"Begin(TX:ID:peer-1:1)",
 			"Send(ID:peer-1:1:1:1, queue://Q, TX:ID:peer-1:1)",
 			"Ack(ID:peer-1:1:1, queue://Q, 4, first 0 :0, last 0 :0, 0, tx TX:ID:peer-1:1, )",
 			"Commit(TX:ID:peer-1:1)", "Begin(TX:ID:peer-1:2)", "Rollback(TX:ID:peer-1:2)",
@@ -65,7 +65,7 @@ func TestCommitFails(t *testing.T) {
 			inScript(t, nil, func(h *house, s *script) {
 				p := h.client()
 				p.tell(p.transaction(1, wire.TransactionBegin))
-				s.fail["Commit"] = c.err
+				s.failing("Commit", c.err)
 				p.fails(p.transaction(1, wire.TransactionCommitOnePhase), c.class, "")
 				p.hangUp()
 			})
@@ -85,8 +85,8 @@ func TestFailedAckMarksItsTransaction(t *testing.T) {
 				p.consume(1, queueNamed("Q"), 1)
 				p.tell(p.transaction(1, wire.TransactionBegin))
 				s.took()
-				s.fail["Ack"] = fmt.Errorf("unmatched acknowledge: %w", message.ErrInvalid)
-				s.hold = true
+				s.failing("Ack", fmt.Errorf("unmatched acknowledge: %w", message.ErrInvalid))
+				s.holding()
 				a := &wire.MessageAck{Destination: queueNamed("Q"), ConsumerID: p.consumerID(1), AckType: wire.AckStandard, TransactionID: p.txID(1)}
 				if answerRequired {
 					p.ask(a)

@@ -139,8 +139,8 @@ func TestBytesOfALargeFrameAreLife(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if len(s.sent) != 1 {
-			t.Errorf("%d messages arrived", len(s.sent))
+		if n := len(s.messages()); n != 1 {
+			t.Errorf("%d messages arrived", n)
 		}
 		p.hangUp()
 	})
@@ -155,7 +155,7 @@ func TestBusyIsNotSilent(t *testing.T) {
 	inScript(t, nil, func(h *house, s *script) {
 		p := h.peer(f)
 		p.connect()
-		s.fail["Begin"] = slow{}
+		s.failing("Begin", slow{})
 		p.tell(&wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: p.txID(1), Type: wire.TransactionBegin})
 		time.Sleep(61 * time.Second)
 		p.do(&wire.FlushCommand{})
