@@ -75,8 +75,8 @@ func (b *Batch) takeBack() {
 
 // handAhead hands over a batch of which nothing depends on the others.
 func (r *Records) handAhead(b *Batch) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.order.Lock()
+	defer r.order.Unlock()
 	if r.broken.Load() != nil {
 		return
 	}

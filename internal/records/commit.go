@@ -25,7 +25,7 @@ type commitState struct {
 
 // Commit hands b over and returns. done is called once, in the order of the
 // Commit calls, from a goroutine of the store: it must not block, nor call Commit
-// or Next. An answer without error means that the batch is on disk, as
+// or Next, which may wait for it. An answer without error means that the batch is on disk, as
 // store.Shard.Commit has it; done may be nil. b may be reset and used again once
 // done is called.
 //
@@ -39,8 +39,8 @@ func (r *Records) Commit(b *Batch, done func(error)) {
 		b.commit.answer = b.answered
 	}
 	r.cutLarge(b)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.order.Lock()
+	defer r.order.Unlock()
 	err := r.checkLocked(b)
 	if err == nil && r.pinLocked(b) {
 		err = r.readMissingLocked(b)
@@ -70,8 +70,8 @@ func (b *Batch) answered(err error) {
 	}
 }
 
-// settle notes the answer to a batch. It takes no lock: the store may be calling
-// while a hand-over waits, under the mutex, for room that only answers make.
+// settle notes the answer to a batch. It takes no lock: a hand-over may wait, with
+// Records.order, for room that only answers make.
 func (r *Records) settle(number uint64, err error) {
 	if err != nil {
 		r.broken.CompareAndSwap(nil, &err)
@@ -114,11 +114,11 @@ func (r *Records) pinLocked(b *Batch) bool {
 	return len(c.missing) > 0
 }
 
-// readMissingLocked reads the counts that pinLocked found missing, without the
-// mutex.
+// readMissingLocked reads the counts that pinLocked found missing, and lets others
+// hand over meanwhile.
 func (r *Records) readMissingLocked(b *Batch) error {
 	c := &b.commit
-	r.mu.Unlock()
+	r.order.Unlock()
 	var failed error
 	c.read = c.read[:0]
 	for i, k := range c.missing {
@@ -133,7 +133,7 @@ func (r *Records) readMissingLocked(b *Batch) error {
 		failed = err
 		c.read = append(c.read, n)
 	}
-	r.mu.Lock()
+	r.order.Lock()
 	for i, k := range c.missing {
 		n := c.read[i]
 		if failed != nil {
@@ -152,6 +152,7 @@ func (r *Records) readMissingLocked(b *Batch) error {
 func (r *Records) decideLocked(b *Batch) {
 	c := &b.commit
 	c.queues, c.shared = c.queues[:0], c.shared[:0]
+	r.mu.Lock()
 	for i := range b.events {
 		r.applyLocked(b, &b.events[i])
 	}
@@ -161,6 +162,7 @@ func (r *Records) decideLocked(b *Batch) {
 			b.put(k, appendCounter(b.value(counterRoom(s)), s), false)
 		}
 	}
+	r.mu.Unlock()
 	for _, k := range c.shared {
 		b.writeReference(k, r.refs.of[k], r.chunk)
 	}

@@ -145,8 +145,8 @@ func TestReferencesAreForgotten(t *testing.T) {
 		commit(t, r, func(b *Batch) { b.PutMessage(seq, m, 2); b.Append(1, 5, a); b.Append(2, 5, z) })
 		commit(t, r, func(b *Batch) { b.Remove(1, 5, a, nil, false) })
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.order.Lock()
+	defer r.order.Unlock()
 	if n := len(r.refs.of) + len(r.refs.changes); n > 4*(4+2)+2 {
 		t.Errorf("%s", fmt.Sprintf("%d references are remembered", n))
 	}

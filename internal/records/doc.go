@@ -15,8 +15,7 @@
 //
 // Counters, the references of shared bodies and the reservation of sequences
 // depend on all batches before, so they are decided when a batch is handed over,
-// under the one mutex of Records; everything else in a batch is known to its
-// maker alone.
+// under one mutex; everything else in a batch is known to its maker alone.
 //
 // # Layout
 //

@@ -21,8 +21,10 @@ func TestWhatCannotBeStoredChangesNothing(t *testing.T) {
 		fill func(b *Batch)
 		want error
 	}{
-		"header above the limit": {func(b *Batch) { b.PutMessage(1, &message.Message{CorrelationID: big[:HeaderBytes]}, 2) }, message.ErrOverLimit},
-		"value above the limit":  {func(b *Batch) { b.PutAttempt(1, &message.Attempt{Number: 1, Text: big}) }, message.ErrOverLimit},
+		"header above the limit": {func(b *Batch) {
+			b.PutMessage(1, &message.Message{CorrelationID: big[:HeaderBytes]}, 2)
+		}, message.ErrOverLimit},
+		"value above the limit": {func(b *Batch) { b.PutAttempt(1, &message.Attempt{Number: 1, Text: big}) }, message.ErrOverLimit},
 		"batch above the limit": {func(b *Batch) {
 			for seq := range uint64(100) {
 				b.PutMessage(seq+1, &message.Message{Body: make([]byte, 1<<10)}, 2)
@@ -36,7 +38,9 @@ func TestWhatCannotBeStoredChangesNothing(t *testing.T) {
 			b.StageMessage("tx", 201, &message.Message{Body: make([]byte, 1<<20)})
 			b.PutTransientMessage(202, &message.Message{Body: make([]byte, 1<<20)})
 		}, message.ErrOverLimit},
-		"added property of a strange type": {func(b *Batch) { b.PutMessage(1, &message.Message{Added: map[string]any{"a": 1.5}}, 1) }, message.ErrInvalid},
+		"added property of a strange type": {func(b *Batch) {
+			b.PutMessage(1, &message.Message{Added: map[string]any{"a": 1.5}}, 1)
+		}, message.ErrInvalid},
 		"overlay of a strange type": {func(b *Batch) {
 			b.Append(1, 5, &message.Entry{Position: 2, Overlay: &message.Overlay{Added: map[string]any{"a": true}}})
 		}, message.ErrInvalid},
@@ -170,6 +174,48 @@ func TestNothingFollowsAFailedBatch(t *testing.T) {
 		if err := tryCommit(r, func(b *Batch) { b.PutQueue(QueueInfo{ID: 1}) }); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("answer %v, want ErrFenced", err)
 		}
+	}
+}
+
+// fullShard takes no batch while held is open.
+type fullShard struct {
+	store.Shard
+	entered chan struct{} // holds one: Commit was called
+	held    chan struct{}
+}
+
+func (s *fullShard) Commit(b *store.Batch, done func(error)) {
+	select {
+	case s.entered <- struct{}{}:
+	default: // it was told before
+	}
+	<-s.held
+	s.Shard.Commit(b, done)
+}
+
+// While a batch waits for room in the store, who reads does not wait with it:
+// answers, which make the room, may come from someone who reads.
+func TestReadersDoNotWaitForRoom(t *testing.T) {
+	t.Parallel()
+	shard := &fullShard{Shard: openShard(t), entered: make(chan struct{}, 1), held: make(chan struct{})}
+	close(shard.held)
+	r := open(t, shard)
+	shard.held = make(chan struct{})
+	<-shard.entered
+	answer := make(chan error, 1) // the one answer
+	b := new(Batch)
+	b.Append(1, 5, &message.Entry{Position: 1, SizeBytes: 1024})
+	go r.Commit(b, func(err error) { answer <- err })
+	<-shard.entered
+	if c := r.Count(1); c.Messages != 1 || r.LaneCount(1, 5) != c || r.Floor(1, 5) != 0 {
+		t.Errorf("count %v, want the entry that waits", c)
+	}
+	if page, err := r.Page(1, 5, 0, 1); err != nil || len(page) > 0 {
+		t.Errorf("page %v, %v, want none yet", page, err)
+	}
+	close(shard.held)
+	if err := <-answer; err != nil {
+		t.Error(err)
 	}
 }
 

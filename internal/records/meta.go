@@ -66,8 +66,8 @@ func (r *Records) Next(n int) uint64 {
 
 // reserve hands a reservation over, unless someone else did.
 func (r *Records) reserve() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.order.Lock()
+	defer r.order.Unlock()
 	if r.next.Load() <= r.low.Load() {
 		return
 	}

@@ -46,13 +46,19 @@ type Records struct {
 	answered atomic.Uint64         // number of the last batch answered
 	broken   atomic.Pointer[error] // the first error of the store
 
-	// mu makes the order of hand-overs, and so guards what they decide.
-	mu       sync.Mutex
+	// order makes the order of hand-overs, and guards what follows from it. It is
+	// held while the store takes a batch, which may wait for room, so that two
+	// batches reach the store as they were decided.
+	order    sync.Mutex
 	handed   uint64 // number of the last batch handed over
 	reserved uint64 // sequences below it are reserved by what was handed over
-	queues   map[QueueID]*queueState
 	refs     references
 	staged   map[uint64]int32 // Message.SizeBytes of staged bodies that are in pieces
+
+	// mu is taken for moments only, by a hand-over too, within order: who asks for
+	// a count must not wait for the store.
+	mu     sync.Mutex
+	queues map[QueueID]*queueState
 }
 
 // Open reads what is known of the queues in a shard: not their messages. It

@@ -25,7 +25,7 @@ type reference struct {
 }
 
 // references keeps the counts of bodies that the store may not show yet, and
-// some more. It is guarded by Records.mu.
+// some more. It is guarded by Records.order.
 //
 // A count must be kept while a batch that changed it is unanswered. One that is
 // not kept is read without the mutex, and pinned meanwhile: nobody can change a
