@@ -158,7 +158,9 @@ func (m *Machine) setPrefetch(c SetPrefetch) {
 	k, err := m.consumer(c.Consumer)
 	if err == nil {
 		k.Prefetch = c.Prefetch
-		if k.Prefetch != 0 { // it need not ask any more
+		if k.Prefetch == 0 {
+			k.extension = 0
+		} else { // it need not ask any more
 			k.pulls = 0
 			m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool { return p.consumer == k })
 		}

@@ -161,6 +161,8 @@ func (d *driver) prefetch(t *rapid.T) {
 		c.prefetch = n
 		if n > 0 {
 			c.pulls = nil
+		} else {
+			c.extension = 0
 		}
 	})
 }

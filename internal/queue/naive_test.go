@@ -401,7 +401,7 @@ func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, newest bool) {
 // than it has.
 func (q *naive) leave(it *naiveItem) {
 	it.state = waiting
-	q.widen(it.consumer, 0)
+	it.consumer.extension = min(it.consumer.extension, len(q.held(it.consumer)))
 }
 
 func (q *naive) poison(it *naiveItem, text string, newest bool) {
