@@ -32,6 +32,10 @@ type Shown struct {
 // no limit. A body that is not what its type says is message.ErrInvalid, a
 // compressed one above 16 MiB message.ErrOverLimit.
 func ShowBody(m *message.Message, limit int) (Shown, error) {
+	return showBody(m, limit, maxInflatedBytes)
+}
+
+func showBody(m *message.Message, limit, inflated int) (Shown, error) {
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
@@ -41,11 +45,11 @@ func ShowBody(m *message.Message, limit int) (Shown, error) {
 	}
 	content, err := m.Body, error(nil)
 	if m.Compressed {
-		if content, err = wire.Inflate(m.Kind, content, maxInflatedBytes); err != nil {
+		if content, err = wire.Inflate(m.Kind, content, inflated); err != nil {
 			return Shown{}, fmt.Errorf("show body of %s: %w", m.ID, err)
 		}
 	}
-	b, err := wire.DecodeBody(m.Kind, content, false, maxInflatedBytes)
+	b, err := wire.DecodeBody(m.Kind, content, false, inflated)
 	if err != nil {
 		return Shown{}, fmt.Errorf("show body of %s: %w", m.ID, err)
 	}

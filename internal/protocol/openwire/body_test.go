@@ -93,12 +93,12 @@ func TestShowBodyErrors(t *testing.T) {
 		"a map that is none":    {message.Message{Kind: message.MapBody, Body: []byte("rubbish")}, message.ErrInvalid},
 		"text with a bad size":  {message.Message{Kind: message.TextBody, Body: []byte{0, 0, 1, 0}}, message.ErrInvalid},
 		"no zlib":               {message.Message{Kind: message.TextBody, Body: []byte("rubbish"), Compressed: true}, message.ErrInvalid},
-		"an inflation bomb":     {message.Message{Kind: message.TextBody, Body: must(t)(wire.Deflate(message.TextBody, make([]byte, maxInflatedBytes+1))), Compressed: true}, message.ErrOverLimit},
+		"an inflation bomb":     {message.Message{Kind: message.TextBody, Body: must(t)(wire.Deflate(message.TextBody, make([]byte, 1<<16+1))), Compressed: true}, message.ErrOverLimit},
 		"broken fields of blob": {message.Message{Kind: message.BlobBody, Extra: []byte{1}}, message.ErrCorrupt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := ShowBody(&c.m, 0); !errors.Is(err, c.kind) {
+			if _, err := showBody(&c.m, 0, 1<<16); !errors.Is(err, c.kind) {
 				t.Errorf("error %v, want %v", err, c.kind)
 			}
 		})
