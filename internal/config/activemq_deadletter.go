@@ -7,6 +7,9 @@ import (
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
+// whyNoAudit: the audit is where ActiveMQ loses dead letters (R-DLS-23, R-DLS-25).
+const whyNoAudit = "no dead letter is dropped for having the id of another"
+
 // deadLetterStrategyPart is section 5 of the specification.
 var deadLetterStrategyPart = &part{name: "deadLetterStrategy", fate: accepted, children: []*part{
 	{name: "sharedDeadLetterStrategy", fate: honoured, role: roleNone,
@@ -31,9 +34,9 @@ func strategyAttrs(own ...attr) []attr {
 	return append(own,
 		attr{"processExpired", boolean, "", honoured, ""},
 		attr{"processNonPersistent", boolean, "", honoured, ""},
-		attr{"enableAudit", boolean, "", honoured, ""},
-		attr{"maxAuditDepth", integer, "", honoured, ""},
-		attr{"maxProducersToAudit", integer, "", honoured, ""},
+		attr{"enableAudit", boolean, "true", leftOut, whyNoAudit},
+		attr{"maxAuditDepth", integer, "2048", leftOut, whyNoAudit},
+		attr{"maxProducersToAudit", integer, "64", leftOut, whyNoAudit},
 		attr{"expiration", integer, "", honoured, ""})
 }
 
@@ -69,9 +72,6 @@ func (w *walker) strategy(entry *element) redelivery.DeadLetterStrategy {
 	}
 	w.bool(e, "processExpired", &s.ProcessExpired)
 	w.bool(e, "processNonPersistent", &s.ProcessNonPersistent)
-	w.bool(e, "enableAudit", &s.EnableAudit)
-	w.int(e, "maxAuditDepth", 1, &s.MaxAuditDepth)
-	w.int(e, "maxProducersToAudit", 1, &s.MaxProducersToAudit)
 	millis := 0
 	w.int(e, "expiration", 0, &millis)
 	s.Expiration = time.Duration(millis) * time.Millisecond

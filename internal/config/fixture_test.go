@@ -176,6 +176,6 @@ func policy(p PolicyEntry) string {
 	source := message.Destination{Kind: message.Queue, Name: "Q"}
 	topic := message.Destination{Kind: message.Topic, Name: "T"}
 	sub := redelivery.Subscription{ClientID: "c", Name: "s"}
-	return s + fmt.Sprintf(" %s: %s, %s; expired=%t non-persistent=%t audit=%t,%d,%d ttl=%s", d.Kind, d.Target(source, redelivery.Subscription{}),
-		d.Target(topic, sub), d.ProcessExpired, d.ProcessNonPersistent, d.EnableAudit, d.MaxAuditDepth, d.MaxProducersToAudit, d.Expiration)
+	return s + fmt.Sprintf(" %s: %s, %s; expired=%t non-persistent=%t ttl=%s", d.Kind, d.Target(source, redelivery.Subscription{}),
+		d.Target(topic, sub), d.ProcessExpired, d.ProcessNonPersistent, d.Expiration)
 }

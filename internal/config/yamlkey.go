@@ -191,9 +191,6 @@ func (y yamlReader) strategy(part string, node ast.Node) redelivery.DeadLetterSt
 		{"kind", func(string, ast.Node) {}},
 		y.flag("processExpired", &s.ProcessExpired),
 		y.flag("processNonPersistent", &s.ProcessNonPersistent),
-		y.flag("enableAudit", &s.EnableAudit),
-		y.count("maxAuditDepth", 1, math.MaxInt32, &s.MaxAuditDepth),
-		y.count("maxProducersToAudit", 1, math.MaxInt32, &s.MaxProducersToAudit),
 		y.count("expiration", 0, math.MaxInt64/int64(time.Millisecond), &expiration),
 	}
 	switch s.Kind {
