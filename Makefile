@@ -8,7 +8,7 @@ BIN   := bin/nixie
 build: $(BIN)
 
 $(BIN): FORCE
-	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./cmd/nixie
+	CGO_ENABLED=0 $(GO) build -o $@ ./cmd/nixie
 FORCE:
 
 # test is what has to pass: formatting and generated code, the Go tests, the same

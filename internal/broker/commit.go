@@ -12,6 +12,9 @@ import (
 // and lets the others out when that batch is on disk.
 func (d *destination) commit() {
 	d.effects = d.machine.EndTurn(d.effects)
+	d.mu.Lock()
+	d.stats = d.machine.Stats() // also of a turn without effects: what arrives from elsewhere has none
+	d.mu.Unlock()
 	if len(d.effects) == 0 {
 		return
 	}
@@ -31,9 +34,6 @@ func (d *destination) commit() {
 	}
 	clear(d.effects)
 	d.effects = d.effects[:0]
-	d.mu.Lock()
-	d.stats = d.machine.Stats()
-	d.mu.Unlock()
 	w.send()
 	d.raiseFloors()
 }

@@ -124,7 +124,7 @@ func (k *consumer) attachTopic(ctx context.Context, sel *selector.Selector) erro
 	}
 	k.sub = s
 	if err := k.attach(ctx, s.d, nil); err != nil { // its selector is applied before its queue
-		k.c.b.leave(s)
+		k.c.b.leave(s, k)
 		return err
 	}
 	return nil
@@ -416,13 +416,16 @@ func (k *consumer) detach(cmd queue.Detach, done func(error)) {
 	b := k.c.b
 	b.mu.Lock()
 	delete(b.patterns, k)
+	if k.sub != nil && k.sub.durable && k.sub.user == k {
+		k.sub.user = nil // the next one may attach at once: its command comes behind ours
+	}
 	b.mu.Unlock()
 	if k.browser != nil {
 		k.browser.close()
 	}
 	finished := func(err error) {
 		if k.sub != nil {
-			b.leave(k.sub)
+			b.leave(k.sub, k)
 		}
 		if done != nil {
 			done(err)

@@ -73,6 +73,7 @@ func (d *destination) start(ctx context.Context) error {
 		if err := d.restore(); err != nil {
 			return fmt.Errorf("open %s: %w", d.label(), err)
 		}
+		d.stats = d.machine.Stats()
 	}
 	ctx, d.retire = context.WithCancel(ctx)
 	d.b.running.Go(func() { d.run(ctx) })

@@ -181,9 +181,11 @@ func (b *Broker) durableLocked(clientID, name string) *subscription {
 
 // leave ends a consumer's use of a subscription. Without a durable name that is
 // its end.
-func (b *Broker) leave(s *subscription) {
+func (b *Broker) leave(s *subscription, k *consumer) {
 	b.mu.Lock()
-	s.user = nil
+	if s.user == k {
+		s.user = nil
+	}
 	if !s.durable {
 		b.removeSubscriptionLocked(s)
 	}
