@@ -28,7 +28,7 @@ func TestStore(t *testing.T) {
 					left = nil
 					return s
 				}
-				return New(Options{Crashable: true})
+				return New(Options{Crashable: true, Limits: store.Limits{BatchBytes: 2 << 20, ValueBytes: 1 << 20, InFlightBytes: 1 << 20}})
 			},
 			Crash: func(_ storetest.TB, s store.Store) {
 				mu.Lock()

@@ -157,8 +157,9 @@ func testManyCommitters(t *testing.T, o Opener) {
 }
 
 func testInFlight(t *testing.T, o Opener) {
-	const committers, each, valueBytes = 8, 40, 128 << 10
+	const committers, each = 8, 20
 	s := open(t, o)
+	valueBytes := min(s.Limits().InFlightBytes/32, s.Limits().ValueBytes)
 	h := acquire(t, s, 1)
 	var flying, most atomic.Int64
 	var wg sync.WaitGroup
@@ -185,7 +186,7 @@ func testInFlight(t *testing.T, o Opener) {
 			t.Error(err)
 		}
 	}
-	bound := int64(s.Limits().InFlightBytes) + committers*(valueBytes+1<<10)
+	bound := int64(s.Limits().InFlightBytes + committers*(valueBytes+1<<10))
 	if got := most.Load(); got > bound {
 		t.Errorf("%d bytes in flight, at most %d", got, bound)
 	}

@@ -1,0 +1,145 @@
+// Package pebblestore is the engine for one machine: package store on Pebble, in
+// a directory that one process holds at a time.
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/nixiemq/nixie/internal/store"
+	"github.com/nixiemq/nixie/internal/store/combiner"
+)
+
+// A Store is a store.Store in a directory.
+type Store struct {
+	dir      string
+	o        Options
+	db       *pebble.DB
+	lock     *pebble.Lock
+	failure  *failure
+	combiner *combiner.Combiner
+	readers  *readers
+	reserve  *reserve
+	sweeper  *sweeper
+}
+
+// Open opens the store in a directory, which it creates. A directory that
+// another process or store has open is store.ErrHeld, and the error names the
+// holder; one that is newer or not ours is ErrFormat.
+func Open(dir string, o Options) (store.Store, error) {
+	o = o.withDefaults()
+	if err := o.FS.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	r := newReserve(o, dir)
+	o.FS = vfs.OnDiskFull(o.FS, r.full)
+	lock, err := lockDirectory(o.FS, dir, o.Clock.Now())
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s, err := open(dir, o, lock, r)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open store: %w", err), unlockDirectory(o.FS, dir, lock))
+	}
+	return s, nil
+}
+
+func open(dir string, o Options, lock *pebble.Lock, r *reserve) (*Store, error) {
+	if err := checkFormat(o.FS, dir); err != nil {
+		return nil, err
+	}
+	if o.OnFatal == nil {
+		o.OnFatal = exitFatal(dir)
+	}
+	s := &Store{dir: dir, o: o, lock: lock, reserve: r, readers: newReaders(), failure: &failure{}}
+	var err error
+	if s.db, err = pebble.Open(dir, s.pebbleOptions()); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, classify(err))
+	}
+	if err := s.failure.cause(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), s.db.Close())
+	}
+	epochs, err := readEpochs(s.db)
+	if err != nil {
+		return nil, errors.Join(err, s.db.Close())
+	}
+	s.sweeper = newSweeper(s.db, o, r)
+	s.combiner = combiner.New((*engine)(s), combiner.Options{Limits: o.Limits, MergeBytes: o.MergeBytes, Epochs: epochs})
+	s.failure.notify(func(err error) {
+		s.combiner.Break(err)
+		o.OnFatal(err)
+	})
+	s.sweeper.start()
+	return s, nil
+}
+
+func (s *Store) pebbleOptions() *pebble.Options {
+	p := &pebble.Options{
+		FS:                          s.o.FS,
+		Lock:                        s.lock,
+		Logger:                      pebbleLog{logger: s.o.Logger, failure: s.failure},
+		EventListener:               listen(s.o.Logger, s.o.OnTrouble),
+		FormatMajorVersion:          pebbleFormat,
+		MemTableSize:                uint64(s.o.MemTableBytes),
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       40,
+		LBaseMaxBytes:               256 << 20,
+		FlushSplitBytes:             32 << 20,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		CacheSize:                   int64(s.o.CacheBytes),
+		FlushDelayDeleteRange:       flushDelayDeleteRange,
+	}
+	p.TargetFileSizes[0] = 16 << 20
+	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
+	p.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
+	return p
+}
+
+// Acquire makes owner the writer of the shard. There is one process, so it
+// waits for no lease: an earlier owner is fenced.
+func (s *Store) Acquire(ctx context.Context, number uint16, owner string) (store.Shard, error) {
+	o, err := s.combiner.Acquire(ctx, number, owner)
+	if err != nil {
+		return nil, err
+	}
+	return &shard{Owner: o, s: s}, nil
+}
+
+// Limits are those of the options.
+func (s *Store) Limits() store.Limits { return s.combiner.Limits() }
+
+// Space asks the file system, and counts the files of the store.
+func (s *Store) Space() (store.Space, error) {
+	if !s.readers.enter() {
+		return store.Space{}, fmt.Errorf("space of %s: %w", s.dir, store.ErrClosed)
+	}
+	defer s.readers.leave()
+	du, err := s.o.FS.GetDiskUsage(s.dir)
+	if err != nil {
+		return store.Space{}, fmt.Errorf("space of %s: %w", s.dir, err)
+	}
+	return store.Space{FreeBytes: du.AvailBytes, TotalBytes: du.TotalBytes, UsedBytes: s.db.Metrics().DiskSpaceUsage()}, nil
+}
+
+// Close answers what is in flight, waits for readers, and gives the directory
+// up. A second call does nothing.
+func (s *Store) Close() error {
+	s.combiner.Close()
+	s.sweeper.stop()
+	if !s.readers.shut() {
+		return nil
+	}
+	err := s.db.Close()
+	if s.failure.cause() != nil {
+		err = nil // it was told, and Pebble cannot close what it could not write
+	}
+	if err = errors.Join(err, unlockDirectory(s.o.FS, s.dir, s.lock)); err != nil {
+		return fmt.Errorf("close store in %s: %w", s.dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package pebblestore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/nixiemq/nixie/internal/store"
+	"github.com/nixiemq/nixie/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		child(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// small are options under which little data already does what a lot does
+// otherwise: tables are written, batches are larger than half of one.
+func small(fs vfs.FS) Options {
+	return Options{
+		FS:            fs,
+		MemTableBytes: 1 << 20,
+		CacheBytes:    1 << 20,
+		Limits:        store.Limits{BatchBytes: 2 << 20, ValueBytes: 1 << 20, InFlightBytes: 1 << 20},
+		ReserveBytes:  -1,
+	}
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(testing.TB) storetest.Opener {
+		var mu sync.Mutex
+		fs := vfs.NewCrashableMem()
+		return storetest.Opener{
+			Open: func(t storetest.TB) store.Store {
+				mu.Lock()
+				defer mu.Unlock()
+				o := small(fs)
+				o.OnFatal = func(err error) { t.Errorf("fatal: %v", err) }
+				s, err := Open("data", o)
+				if err != nil {
+					t.Fatalf("open: %v", err)
+				}
+				return s
+			},
+			Crash: func(storetest.TB, store.Store) {
+				mu.Lock()
+				defer mu.Unlock()
+				fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 50, RNG: rand.New(rand.NewPCG(1, 2))})
+			},
+		}
+	})
+}
+
+func opened(t testing.TB, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s.(*Store)
+}
+
+func acquire(t testing.TB, s store.Store) store.Shard {
+	t.Helper()
+	h, err := s.Acquire(t.Context(), 1, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// committed hands b over and waits for the answer.
+func committed(h store.Shard, b *store.Batch) error {
+	answer := make(chan error, 1)
+	h.Commit(b, func(err error) { answer <- err })
+	return <-answer
+}
+
+// fill puts n values of a size, from key number from on, in batches of 100.
+func fill(t testing.TB, h store.Shard, from, n, size int) {
+	t.Helper()
+	value := make([]byte, size)
+	for i := range value {
+		value[i] = byte(rand.Uint32())
+	}
+	for at := from; at < from+n; {
+		var b store.Batch
+		for ; at < from+n && b.Len() < 100; at++ {
+			b.PutOnce(key(at), value)
+		}
+		if err := committed(h, &b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func key(i int) []byte { return fmt.Appendf(nil, "m/%010d", i) }

@@ -1,0 +1,136 @@
+package pebblestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/nixiemq/nixie/internal/store"
+)
+
+// classify adds store.ErrFull to an error that says the disk is full.
+func classify(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", store.ErrFull, err)
+	}
+	return err
+}
+
+// A failure is the end of a store that cannot write its log any more.
+type failure struct {
+	mu   sync.Mutex
+	err  error
+	tell func(error) // nil while the store is being opened: then Open tells
+}
+
+// cause is the error that ended the store, or nil.
+func (f *failure) cause() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// notify has tell called with the failure, even if it was before.
+func (f *failure) notify(tell func(error)) {
+	f.mu.Lock()
+	f.tell = tell
+	err := f.err
+	f.mu.Unlock()
+	if err != nil {
+		tell(err)
+	}
+}
+
+// fatal ends the store for the reason given; the first call counts.
+func (f *failure) fatal(err error) {
+	f.mu.Lock()
+	first := f.err == nil
+	if first {
+		f.err = err
+	}
+	tell := f.tell
+	f.mu.Unlock()
+	if first && tell != nil {
+		tell(err)
+	}
+}
+
+// exitFatal is what a process does that has no better way.
+func exitFatal(dir string) func(error) {
+	return func(err error) {
+		advice := "Find out what is wrong with the disk, then start again"
+		if errors.Is(err, store.ErrFull) {
+			advice = "Free space on the file system of " + dir + ", then start again"
+		}
+		fmt.Fprintf(os.Stderr, "nixie: the store in %s cannot be written: %v\n%s: nothing that was acknowledged is lost.\n", dir, err, advice)
+		os.Exit(ExitFatal)
+	}
+}
+
+// pebbleLog turns Pebble's log lines into ours.
+type pebbleLog struct {
+	logger  *slog.Logger
+	failure *failure
+}
+
+// Infof is called often, so it costs nothing when debugging is off.
+func (l pebbleLog) Infof(format string, args ...any) {
+	if l.logger.Enabled(context.Background(), slog.LevelDebug) {
+		l.logger.Debug("pebble: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// Errorf is for what went wrong without harm.
+func (l pebbleLog) Errorf(format string, args ...any) {
+	l.logger.Error("pebble: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf is how Pebble tells that it cannot go on. It expects not to return, but
+// every caller copes with a return: each hands the error on.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	err := fmt.Errorf("pebble: %s", fmt.Sprintf(format, args...))
+	for _, a := range args {
+		if cause, ok := a.(error); ok {
+			err = fmt.Errorf("pebble: %w", classify(cause))
+		}
+	}
+	l.logger.Error(err.Error())
+	l.failure.fatal(err)
+}
+
+// listen returns the events that an owner should hear of. onTrouble must not
+// block: Pebble holds a lock while it tells.
+func listen(logger *slog.Logger, onTrouble func(error)) *pebble.EventListener {
+	trouble := func(what string, err error) {
+		err = fmt.Errorf("%s: %w", what, classify(err))
+		logger.Error("store in trouble", "err", err)
+		if onTrouble != nil {
+			onTrouble(err)
+		}
+	}
+	return &pebble.EventListener{
+		BackgroundError: func(err error) { trouble("background work", err) },
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			trouble("damaged file "+info.Path, info.Details)
+		},
+		PossibleAPIMisuse: func(info pebble.PossibleAPIMisuseInfo) {
+			// A range deletion that overtakes the deletion of its keys looks the
+			// same, so this is only for who searches a bug.
+			logger.Debug("a key was deleted once that was not written exactly once", "key", fmt.Sprintf("%x", info.UserKey))
+		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			logger.Warn("commits wait for the disk", "reason", info.Reason)
+		},
+		WriteStallEnd: func() { logger.Info("commits go on") },
+		FlushEnd: func(info pebble.FlushInfo) {
+			if info.Err == nil {
+				logger.Debug("table written", "took", info.TotalDuration)
+			}
+		},
+	}
+}
