@@ -9,7 +9,7 @@ import (
 
 func (m *Machine) ack(c Ack) {
 	k := m.byID[c.Consumer]
-	if k == nil || !k.handed { // R-BRK-11, R-BRK-12
+	if k == nil || k.handOuts == 0 { // R-BRK-11, R-BRK-12
 		m.tell(StrayAck, nil, fmt.Sprintf("ack of %s for consumer %s: it was handed nothing", c.Last, c.Consumer))
 		m.answer(c.Done, nil)
 		return
@@ -28,27 +28,41 @@ func (m *Machine) ack(c Ack) {
 	m.answer(c.Done, err)
 }
 
+// A span is a range of what a consumer has, in the order of the hand-out.
+type span struct {
+	first, last *Item
+	n           int
+	// missed is how many attempts of the last the client did not announce. It made
+	// the same of all before it: what it redelivers, it redelivers together.
+	missed int
+}
+
 // ackRange checks an acknowledgement and applies it, whole or not at all (R-BRK-10).
 func (m *Machine) ackRange(k *Consumer, c Ack) error {
-	first, last, n, err := m.span(k, c.First, c.Last)
+	s, err := m.span(k, c.First, c.Last)
 	switch {
 	case err != nil:
 		return err
-	case c.Type == Standard && c.Tx == "" && m.o.Redelivers && c.Count != n:
-		return fmt.Errorf("unmatched acknowledge: it says %d messages, and the range up to %s has %d: %w", c.Count, c.Last, n, message.ErrInvalid)
+	case c.Type == Standard && c.Tx == "" && m.o.Redelivers && c.Count != s.n:
+		return fmt.Errorf("unmatched acknowledge: it says %d messages, and the range up to %s has %d: %w", c.Count, c.Last, s.n, message.ErrInvalid)
 	case c.Type == Poison && c.Tx != "":
 		return fmt.Errorf("poison acknowledge of %s inside transaction %s: %w", c.Last, c.Tx, message.ErrInvalid)
 	}
 	switch c.Type {
 	case Delivered:
 		k.widen(c.Count)
-	case Poison, ExpiredAck:
+	case Redelivered:
+		s.missed = k.quietAbout(s.last)
+	case Poison:
+		k.narrow(1)
+		s.missed = poisonMissed(s.last, c.Text)
+	case ExpiredAck:
 		k.narrow(1)
 	}
-	for it := first; ; {
-		next, end := it.next, it == last
-		m.ackOne(k, c, it, end)
-		if end {
+	for it := s.first; ; {
+		next := it.next
+		m.ackOne(k, c, it, s)
+		if it == s.last {
 			return nil
 		}
 		it = next
@@ -56,28 +70,37 @@ func (m *Machine) ackRange(k *Consumer, c Ack) error {
 }
 
 // span finds the range from first to last in what a consumer has.
-func (m *Machine) span(k *Consumer, first, last Ref) (from, to *Item, n int, err error) {
+func (m *Machine) span(k *Consumer, first, last Ref) (span, error) {
 	unmatched := func(r Ref, what string) error {
 		return fmt.Errorf("unmatched acknowledge: consumer %s %s %s: %w", k.ID, what, r, message.ErrInvalid)
 	}
-	to = m.find(k, last)
-	if to == nil {
-		return nil, nil, 0, unmatched(last, "does not have")
+	s := span{first: k.held.head, last: m.find(k, last)}
+	if s.last == nil {
+		return s, unmatched(last, "does not have")
 	}
-	from = k.held.head
 	if !first.IsZero() {
-		from = m.find(k, first)
+		s.first = m.find(k, first)
 	}
-	if from == nil {
-		return nil, nil, 0, unmatched(first, "does not have")
+	if s.first == nil {
+		return s, unmatched(first, "does not have")
 	}
-	for it := from; it != nil; it = it.next {
-		n++
-		if it == to {
-			return from, to, n, nil
+	for it := s.first; it != nil; it = it.next {
+		s.n++
+		if it == s.last {
+			return s, nil
 		}
 	}
-	return nil, nil, 0, unmatched(first, "was handed the last of the range before")
+	return s, unmatched(first, "was handed the last of the range before")
+}
+
+// quietAbout is how many failures of an item a client kept to itself, which now
+// announces one: the first outside a transaction, of a client up to 5.17 that was
+// told a counter of 0 (R-CLIENT-43).
+func (k *Consumer) quietAbout(it *Item) int {
+	if k.QuietFirst && it.attempt == open && it.told == 0 && it.line == nil && it.tx == "" {
+		return 1
+	}
+	return 0
 }
 
 // find gets what a consumer has by position, or by id for clients that do not
@@ -98,10 +121,10 @@ func sameID(a, b message.ID) bool {
 	return a.Producer == b.Producer && a.Sequence == b.Sequence && (a.Text == b.Text || a.Text == "" || b.Text == "")
 }
 
-// ackOne applies an acknowledgement to one item (R-BRK-02 and the table of 4.5).
-// newest says that it is the last of the range. What an open transaction has
-// acknowledged is that transaction's alone until it ends.
-func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, newest bool) {
+// ackOne applies an acknowledgement to one item of its range (R-BRK-02 and the
+// table of 4.5). What an open transaction has acknowledged is that transaction's
+// alone until it ends.
+func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, s span) {
 	switch {
 	case c.Type == Delivered:
 		it.covered = true
@@ -110,12 +133,11 @@ func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, newest bool) {
 		}
 	case it.tx != "":
 	case c.Type == Redelivered:
-		m.redelivered(k, c, it)
+		m.redelivered(c, it, s)
 	case c.Type == Poison:
-		k.release(it)
-		m.poison(c, it, newest)
+		m.poison(k, c, it, s)
 	case c.Type == ExpiredAck:
-		k.release(it)
+		k.refuse(it)
 		m.expiredAtClient(it)
 	case c.Tx != "": // Standard, Individual
 		m.enlist(k, it, c)
@@ -127,31 +149,29 @@ func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, newest bool) {
 	}
 }
 
-// redelivered takes in that the client delivers an item once more by itself. A
-// client that said nothing of the first time speaks of the second now (R-CLIENT-43).
-func (m *Machine) redelivered(k *Consumer, c Ack, it *Item) {
-	f := m.failure(it, message.Recover, c.Text)
-	if k.QuietFirst && it.attempt == open && it.told == 0 && it.line == nil {
-		m.count(it, f, true)
-	}
-	m.signal(it, f)
+// redelivered takes in that the client delivers an item once more by itself.
+func (m *Machine) redelivered(c Ack, it *Item, s span) {
+	m.reconstruct(it, s.missed)
+	m.signal(it, m.failure(it, message.Recover, c.Text))
 	it.attempt = announced
 }
 
-// poison takes in that the client has given up on an item. What the cause tells
-// of the number of attempts is about the newest of the range.
-func (m *Machine) poison(c Ack, it *Item, newest bool) {
-	kind, n := redelivery.ParsePoison(c.Text)
-	switch kind {
+// poison takes in that the client has given up on an item.
+func (m *Machine) poison(k *Consumer, c Ack, it *Item, s span) {
+	switch kind, _ := redelivery.ParsePoison(c.Text); kind {
 	case redelivery.SuppressedDuplicate: // R-EDGE-09: no application saw it this time
+		k.refuse(it)
 		m.refused(it, message.Duplicate, c.Text)
 	case redelivery.DispatchLimit: // the client refused it unread (R-CLIENT-31)
+		k.refuse(it)
 		m.refused(it, message.Poison, c.Text)
 	default:
-		f := m.failure(it, message.Poison, c.Text)
-		if kind == redelivery.DeliveryLimit && newest {
-			m.reconstruct(it, n-it.excess)
+		k.release(it)
+		if it != s.last {
+			s.missed = min(s.missed, 1) // a client that keeps more than one to itself is not known
 		}
+		m.reconstruct(it, s.missed)
+		f := m.failure(it, message.Poison, c.Text)
 		counted := m.signal(it, f)
 		m.decide(it, f, counted || it.attempt == rolledBack)
 	}
@@ -165,17 +185,27 @@ func (m *Machine) refused(it *Item, cause message.Cause, text string) {
 	m.decide(it, f, false)
 }
 
-// maxReconstructed bounds how many attempts a poison cause can make us believe in.
-const maxReconstructed = 1000
+// maxMissed bounds how many attempts a poison cause can make us believe in.
+const maxMissed = 1000
 
-// reconstruct counts the attempts that a client made by itself and did not
-// announce, so that the present one makes them n.
-func (m *Machine) reconstruct(it *Item, n int) {
-	if it.attempt == open || it.attempt == announced {
-		n-- // the present attempt is still to be counted
+// poisonMissed is how many attempts of an item its client made by itself and did
+// not announce, by what the poison cause tells of their number (R-CLIENT-48).
+func poisonMissed(it *Item, text string) int {
+	kind, n := redelivery.ParsePoison(text)
+	if kind != redelivery.DeliveryLimit {
+		return 0
 	}
-	for range min(n-int(it.Failures), maxReconstructed) {
-		m.count(it, m.failure(it, message.Recover, "not announced by the client; its poison acknowledgement tells of it"), true)
+	n -= it.excess + int(it.Failures)
+	if it.attempt == open || it.attempt == announced {
+		n-- // the present one is still to be counted
+	}
+	return min(max(n, 0), maxMissed)
+}
+
+// reconstruct counts attempts that a client made by itself and did not announce.
+func (m *Machine) reconstruct(it *Item, n int) {
+	for range n {
+		m.count(it, m.failure(it, message.Recover, "not announced by the client; a later signal tells of it"), true)
 	}
 }
 
@@ -199,6 +229,6 @@ func (m *Machine) undispatchable(c Undispatchable) {
 	if k == nil || it == nil || it.place != out || it.consumer != k || it.tx != "" {
 		return
 	}
-	k.release(it)
+	k.refuse(it)
 	m.refused(it, message.Undispatchable, c.Text)
 }

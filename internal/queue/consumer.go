@@ -30,8 +30,21 @@ type Consumer struct {
 	held      list // what it has, in the order of the hand-out
 	extension int  // by how much DELIVERED acks widen the window (R-BRK-02)
 	pulls     int  // messages it asked for and did not get yet
-	handed    bool // something was dispatched to it
+	handOuts  uint64
+	settled   settled // that its application had
+	refused   settled // that it did not have
 	seen      [lanes]view
+}
+
+// settled is the newest, in the order of the hand-out, of what a consumer had and
+// has no more: its application had all that it was handed before.
+type settled struct{ position, number uint64 }
+
+// note remembers an item, if it is newer.
+func (s *settled) note(it *Item) {
+	if it.number > s.number {
+		*s = settled{it.Position, it.number}
+	}
 }
 
 // A view is how far a consumer has looked in a lane's lists: nothing up to these
@@ -69,10 +82,18 @@ func (c *Consumer) narrow(n int) {
 	}
 }
 
-// release takes from the consumer what it has no more.
+// release takes from the consumer what it has settled.
 func (c *Consumer) release(it *Item) {
 	c.held.remove(it)
 	c.extension = min(c.extension, c.held.n)
+	c.settled.note(it)
+}
+
+// refuse is release of what the application did not have.
+func (c *Consumer) refuse(it *Item) {
+	c.held.remove(it)
+	c.extension = min(c.extension, c.held.n)
+	c.refused.note(it)
 }
 
 // Held is how many messages it has.

@@ -33,7 +33,7 @@ func (m *Machine) had(k *Consumer, c Detach) func(*Item) bool {
 		switch {
 		case it.attempt == charged || it.tx != "":
 			return false
-		case it.covered && it.attempt == open:
+		case delivered(it):
 			return true
 		}
 		was := next
@@ -43,24 +43,28 @@ func (m *Machine) had(k *Consumer, c Detach) func(*Item) bool {
 }
 
 // upTo tells which items were handed out up to the one at position last, which the
-// application had last. Where the consumer does not have that one, positions are
+// application had last. Where the consumer never had that one, positions are
 // compared, so that the one value of a session or a connection serves all its
-// consumers (R-CNT-03, R-CNT-05, R-EDGE-16).
+// consumers (R-CNT-03, R-CNT-05, R-EDGE-16). Whatever it says, what DELIVERED acks
+// cover was delivered.
 func (m *Machine) upTo(k *Consumer, last int64) func(*Item) bool {
-	if last <= 0 {
-		return func(*Item) bool { return false }
+	at := uint64(max(last, 0))
+	end := m.out[at]
+	switch {
+	case at == 0:
+		return delivered
+	case end != nil && end.place == out && end.consumer == k:
+		return func(it *Item) bool { return it.number <= end.number || delivered(it) }
+	case k.settled.position == at:
+		return func(it *Item) bool { return it.number < k.settled.number || delivered(it) }
+	case k.refused.position == at: // R-CLIENT-34
+		return func(it *Item) bool { return it.number < k.refused.number || delivered(it) }
 	}
-	end := m.out[uint64(last)]
-	if end == nil || end.place != out || end.consumer != k {
-		return func(it *Item) bool { return it.Position <= uint64(last) }
-	}
-	passed := false
-	return func(it *Item) bool {
-		was := !passed
-		passed = passed || it == end
-		return was
-	}
+	return func(it *Item) bool { return it.Position <= at || delivered(it) }
 }
+
+// delivered reports whether the client has said that its application has the item.
+func delivered(it *Item) bool { return it.covered && it.attempt == open }
 
 // comesBack returns one item of a consumer that goes.
 func (m *Machine) comesBack(it *Item, c Detach, had bool) {

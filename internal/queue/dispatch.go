@@ -163,7 +163,8 @@ func (m *Machine) handOut(it *Item, c *Consumer) {
 		m.granted(c)
 		it.how = message.Pulled
 	}
-	c.handed = true
+	c.handOuts++
+	it.number = c.handOuts
 	if m.o.Marks {
 		m.touch(it)
 	}

@@ -130,16 +130,21 @@ func (m *Machine) deadLetterExpiration() int64 {
 	return 0
 }
 
-// giveBack makes an item available at once, ahead of those never handed out
-// (R-CNT-09). A connection that was to wait for it still waits.
+// giveBack makes an item available at once.
 func (m *Machine) giveBack(it *Item) {
 	m.back(it)
-	if it.heldUntil > m.now {
-		m.holds.add(it)
-		m.putWaiting(it)
+	m.putBack(it)
+}
+
+// putBack puts an item ahead of those never handed out (R-CNT-09). A connection that
+// is to wait for it still waits: then it is in its old place.
+func (m *Machine) putBack(it *Item) {
+	if it.heldUntil <= m.now {
+		m.putReturned(it)
 		return
 	}
-	m.putReturned(it)
+	m.holds.add(it)
+	m.putWaiting(it)
 }
 
 // back is what all ways back into the queue have in common.

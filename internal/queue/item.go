@@ -39,6 +39,7 @@ type Item struct {
 
 	// The present delivery, or the one that just ended.
 	consumer  *Consumer // that has it, or had it when it went into limbo
+	number    uint64    // of the consumer's hand-outs, from 1
 	tx        string    // the open transaction that acknowledged it
 	attempt   attempt
 	covered   bool // a DELIVERED ack told that the application has it

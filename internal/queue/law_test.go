@@ -112,7 +112,7 @@ func (d *driver) compare(t *rapid.T) {
 		slices.Sort(d.told)
 	}
 	if diff := cmp.Diff(d.q.told, d.told); diff != "" {
-		t.Fatalf("the machine (+) does not do what the naive queue (-) does:\n%s", diff)
+		t.Fatalf("the machine (+) does not do what the naive queue (-) does: %v\n%s", d.m.broken(), diff)
 	}
 	d.q.told, d.told = nil, nil
 }

@@ -256,7 +256,7 @@ func (d *driver) undispatchable(t *rapid.T) {
 	c, it, _, _ := d.span(t)
 	d.do(t, Undispatchable{Consumer: c.id, Position: it.position, Text: "corrupt"}, func() {
 		if it.tx == "" {
-			d.q.leave(it)
+			d.q.leave(it, 1)
 			it.lines++
 			d.q.decide(it, message.Undispatchable, "corrupt", false)
 		}

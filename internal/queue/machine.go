@@ -209,7 +209,7 @@ func (m *Machine) pass() {
 	for it := m.due.first(); it != nil && it.due <= m.now; it = m.due.first() {
 		m.due.remove(it)
 		it.Due = 0 // the store need not know: a time that has passed holds nothing back
-		m.putReturned(it)
+		m.putBack(it)
 	}
 	for it := m.holds.first(); it != nil && it.heldUntil <= m.now; it = m.holds.first() {
 		m.holds.remove(it)

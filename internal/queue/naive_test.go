@@ -54,7 +54,11 @@ type naiveConsumer struct {
 	exclusive, quiet     bool
 	extension            int
 	pulls                []int64
-	handed               bool
+	settled              [2]struct { // the newest of what it settled: what its application had, what it refused unread
+		position uint64
+		handed   int
+	}
+	handed bool
 }
 
 func newNaive(o Options) *naive {
@@ -272,7 +276,7 @@ func (q *naive) detach(c *naiveConsumer, d Detach) {
 		q.exclusive = nil
 		q.elect()
 	}
-	had := q.had(held, d)
+	had := q.had(c, held, d)
 	for i, it := range held {
 		if it.tx != "" {
 			it.state = limbo
@@ -296,15 +300,22 @@ func (q *naive) detach(c *naiveConsumer, d Detach) {
 	}
 }
 
-func (q *naive) had(held []*naiveItem, d Detach) []bool {
+func (q *naive) had(c *naiveConsumer, held []*naiveItem, d Detach) []bool {
 	had := make([]bool, len(held))
 	at := slices.IndexFunc(held, func(it *naiveItem) bool { return int64(it.position) == d.Last })
+	known := d.Last != UnknownLast
 	charge := d.Charge
 	for i, it := range held {
 		switch {
-		case d.Last >= 0 && at >= 0:
+		case known && it.covered && it.attempt == open:
+			had[i] = true
+		case known && at >= 0:
 			had[i] = i <= at
-		case d.Last != UnknownLast:
+		case known && d.Last > 0 && c.settled[0].position == uint64(d.Last):
+			had[i] = it.handed < c.settled[0].handed
+		case known && d.Last > 0 && c.settled[1].position == uint64(d.Last):
+			had[i] = it.handed < c.settled[1].handed
+		case known:
 			had[i] = d.Last > 0 && int64(it.position) <= d.Last
 		case d.Cause == message.BrokerStopped || it.attempt == charged || it.tx != "":
 		case it.covered && it.attempt == open:
@@ -350,12 +361,31 @@ func (q *naive) ack(a Ack) {
 	case Poison, ExpiredAck:
 		q.widen(c, -1)
 	}
-	for i, it := range span {
-		q.ackOne(c, a, it, i == len(span)-1)
+	newest := span[len(span)-1]
+	missed := q.missed(c, a, newest)
+	for _, it := range span[:len(span)-1] {
+		q.ackOne(c, a, it, min(missed, 1))
 	}
+	q.ackOne(c, a, newest, missed)
 }
 
-func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, newest bool) {
+// missed is how many attempts of the newest of a range nobody announced.
+func (q *naive) missed(c *naiveConsumer, a Ack, newest *naiveItem) int {
+	kind, n := redelivery.ParsePoison(a.Text)
+	switch {
+	case a.Type == Redelivered && c.quiet && newest.attempt == open && newest.countTold == 0 && !newest.written && newest.tx == "":
+		return 1
+	case a.Type == Poison && kind == redelivery.DeliveryLimit:
+		n -= newest.excess + newest.failures
+		if newest.attempt == open || newest.attempt == announced {
+			n--
+		}
+		return max(n, 0)
+	}
+	return 0
+}
+
+func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, missed int) {
 	if a.Type == Delivered {
 		it.covered = true
 		if it.attempt != charged {
@@ -368,16 +398,15 @@ func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, newest bool) {
 	}
 	switch {
 	case a.Type == Redelivered:
-		if c.quiet && it.attempt == open && it.countTold == 0 && !it.written {
+		for range missed {
 			q.count(it)
 		}
 		q.signal(it, message.Recover)
 		it.attempt = announced
 	case a.Type == Poison:
-		q.leave(it)
-		q.poison(it, a.Text, newest)
+		q.poison(it, a.Text, missed)
 	case a.Type == ExpiredAck:
-		q.leave(it)
+		q.leave(it, 1)
 		it.lines++
 		if q.expired(it) || !q.o.Redelivers {
 			q.decide(it, message.Expired, "", false)
@@ -392,36 +421,36 @@ func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, newest bool) {
 		q.tx[a.Tx] = append(q.tx[a.Tx], it)
 	default:
 		q.widen(c, -1)
-		q.leave(it)
+		q.leave(it, 0)
 		q.gone(it, "remove")
 	}
 }
 
 // leave takes an item from its consumer, whose window can be widened by no more
-// than it has.
-func (q *naive) leave(it *naiveItem) {
+// than it has. unread is 1 if its application did not have it.
+func (q *naive) leave(it *naiveItem, unread int) {
 	it.state = waiting
+	if s := &it.consumer.settled[unread]; it.handed > s.handed {
+		s.handed, s.position = it.handed, it.position
+	}
 	it.consumer.extension = min(it.consumer.extension, len(q.held(it.consumer)))
 }
 
-func (q *naive) poison(it *naiveItem, text string, newest bool) {
-	kind, n := redelivery.ParsePoison(text)
+func (q *naive) poison(it *naiveItem, text string, missed int) {
+	kind, _ := redelivery.ParsePoison(text)
 	switch kind {
 	case redelivery.SuppressedDuplicate:
+		q.leave(it, 1)
 		it.lines++
 		q.decide(it, message.Duplicate, text, false)
 	case redelivery.DispatchLimit:
+		q.leave(it, 1)
 		it.lines++
 		q.decide(it, message.Poison, text, false)
 	default:
-		if kind == redelivery.DeliveryLimit && newest {
-			n -= it.excess
-			if it.attempt == open || it.attempt == announced {
-				n--
-			}
-			for it.failures < n {
-				q.count(it)
-			}
+		q.leave(it, 0)
+		for range missed {
+			q.count(it)
 		}
 		counted := q.signal(it, message.Poison)
 		q.decide(it, message.Poison, text, counted || it.attempt == rolledBack)
@@ -455,7 +484,7 @@ func (q *naive) settle(s Settle) {
 		if s.Commit {
 			if it.state == out {
 				q.widen(it.consumer, -1)
-				q.leave(it)
+				q.leave(it, 0)
 			}
 			q.gone(it, "forget")
 			continue
