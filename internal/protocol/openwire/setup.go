@@ -22,8 +22,12 @@ func (s *session) hello() (state, error) {
 	}
 	s.out.post(info)
 	frame, err := wire.ReadFrame(s.in, wire.MaxFirstFrameBytes)
-	if err != nil {
-		return nil, fmt.Errorf("first frame: %w", hungUp(err))
+	switch {
+	case err == nil:
+	case errors.Is(err, message.ErrInvalid), errors.Is(err, message.ErrOverLimit):
+		return nil, fmt.Errorf("first frame: %w", err)
+	default: // whoever only looks whether someone listens
+		return nil, fmt.Errorf("first frame: %w: %w", errHungUp, err)
 	}
 	ds, err := s.dec.Decode(frame)
 	if err != nil {
