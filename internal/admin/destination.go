@@ -1,0 +1,151 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// Destinations is the reply of /api/v1/destinations.
+type Destinations struct {
+	Queues        []Queue        `json:"queues"`
+	Topics        []Topic        `json:"topics"`
+	Subscriptions []Subscription `json:"subscriptions"`
+}
+
+// Counts are how many messages a queue or subscription has, and what happened in
+// it since the broker started.
+type Counts struct {
+	Messages  int64 `json:"messages"`  // all of them
+	Waiting   int64 `json:"waiting"`   // those that a consumer may have at once
+	Out       int64 `json:"out"`       // those that consumers have
+	Scheduled int64 `json:"scheduled"` // those that wait for their time
+	Consumers int64 `json:"consumers"`
+	// Bytes is the size of the messages that are in the store.
+	Bytes int64 `json:"bytes"`
+
+	Enqueued     int64 `json:"enqueued"`
+	Dequeued     int64 `json:"dequeued"`
+	Dispatched   int64 `json:"dispatched"`
+	Failed       int64 `json:"failed"` // attempts
+	DeadLettered int64 `json:"deadLettered"`
+	Expired      int64 `json:"expired"`
+	Discarded    int64 `json:"discarded"`
+	Suppressed   int64 `json:"suppressed"` // duplicates that a producer sent again
+	Kept         int64 `json:"kept"`       // failures in its own dead letter queue
+}
+
+// A Queue is one queue at a glance.
+type Queue struct {
+	// Name is what is written into a path: the queue's own, with "temp-queue://"
+	// before it where it is temporary.
+	Name      string `json:"name"`
+	Temporary bool   `json:"temporary,omitempty"`
+	Counts
+	// DeadLetters tells of the dead letters at its head; nil where there are none,
+	// and in lists of all queues.
+	DeadLetters *DeadLetters `json:"deadLetters,omitempty"`
+}
+
+// A Topic is the name of a topic. What is sent to it is in its subscriptions.
+type Topic struct {
+	Name string `json:"name"`
+}
+
+// A Subscription is one subscription to a topic at a glance.
+type Subscription struct {
+	Topic    string `json:"topic"`
+	ClientID string `json:"clientId"`
+	Name     string `json:"name,omitempty"` // of a durable one
+	Durable  bool   `json:"durable"`
+	Counts
+}
+
+func countsOf(st *broker.QueueStatus) Counts {
+	q := &st.Stats
+	return Counts{
+		Messages: st.Messages, Waiting: q.Waiting, Out: q.Out, Scheduled: q.Scheduled, Consumers: q.Consumers, Bytes: st.Bytes,
+		Enqueued: q.Enqueued, Dequeued: q.Dequeued, Dispatched: q.Dispatched, Failed: q.Failed, DeadLettered: q.DeadLettered,
+		Expired: q.Expired, Discarded: q.Discarded, Suppressed: q.Suppressed, Kept: q.Kept,
+	}
+}
+
+func queueOf(st *broker.QueueStatus) Queue {
+	return Queue{Name: nameOf(st.Name), Temporary: st.Name.IsTemporary(), Counts: countsOf(st)}
+}
+
+// tempQueue is what stands before the name of a temporary queue.
+const tempQueue = "temp-queue://"
+
+// nameOf is a queue's name as paths and people have it.
+func nameOf(d message.Destination) string {
+	if d.Kind == message.TempQueue {
+		return tempQueue + d.Name
+	}
+	return d.Name
+}
+
+// queueNamed is the queue that a request's path names.
+func queueNamed(r *http.Request) message.Destination {
+	name := r.PathValue("queue")
+	if rest, ok := strings.CutPrefix(name, tempQueue); ok {
+		return message.Destination{Kind: message.TempQueue, Name: rest}
+	}
+	return message.Destination{Kind: message.Queue, Name: strings.TrimPrefix(name, "queue://")}
+}
+
+func (s *surface) destinations(r *http.Request) (any, error) {
+	if err := query(r); err != nil {
+		return nil, err
+	}
+	all := Destinations{Queues: []Queue{}, Topics: []Topic{}, Subscriptions: []Subscription{}}
+	queues, subscriptions := s.b.Queues(), s.b.Subscriptions()
+	for i := range queues {
+		all.Queues = append(all.Queues, queueOf(&queues[i]))
+	}
+	for _, t := range s.b.Topics() {
+		all.Topics = append(all.Topics, Topic{Name: t.Name})
+	}
+	for i := range subscriptions {
+		st := &subscriptions[i]
+		all.Subscriptions = append(all.Subscriptions, Subscription{
+			Topic: st.Name.Name, ClientID: st.ClientID, Name: st.Subscription, Durable: st.Durable, Counts: countsOf(st)})
+	}
+	return all, nil
+}
+
+func (s *surface) queue(r *http.Request) (any, error) {
+	if err := query(r); err != nil {
+		return nil, err
+	}
+	st, err := s.statusOf(queueNamed(r))
+	if err != nil {
+		return nil, err
+	}
+	q := queueOf(st)
+	q.DeadLetters, err = s.sample(r.Context(), st.Name)
+	return q, err
+}
+
+// statusOf is the status of one queue; message.ErrNotFound if there is none.
+func (s *surface) statusOf(name message.Destination) (*broker.QueueStatus, error) {
+	all := s.b.Queues()
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i], nil
+		}
+	}
+	return nil, fmt.Errorf("%s does not exist: %w", name, message.ErrNotFound)
+}
+
+// timeOf is a time of the broker's; zero for 0, which is none.
+func timeOf(millis int64) time.Time {
+	if millis == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(millis).UTC()
+}

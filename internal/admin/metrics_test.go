@@ -1,0 +1,138 @@
+package admin_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/admin"
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// scrape gets the metrics, by name and labels.
+func (h *house) scrape() map[string]string {
+	h.t.Helper()
+	w := h.do(http.MethodGet, "/metrics", "")
+	if w.Code != http.StatusOK {
+		h.t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(w.Body.String()) {
+		line = strings.TrimSpace(line)
+		if i := strings.LastIndexByte(line, ' '); i > 0 && line[0] != '#' {
+			found[line[:i]] = line[i+1:]
+		}
+	}
+	return found
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	space := func(_ *broker.Options, a *admin.Options) {
+		a.Space = func() (admin.Space, error) { return admin.Space{FreeBytes: 10, TotalBytes: 100, UsedBytes: 5}, nil }
+	}
+	inHouse(t, space, func(h *house) {
+		ids := h.kill("ORDERS", 2)
+		c := h.client()
+		c.send("LATE", "x", func(m *message.Message) { m.Expiration = time.Now().Add(time.Second).UnixMilli(); m.Persistent = false })
+		c.consume("PRICES", func(s *broker.ConsumerSpec) { s.Destination.Kind = message.Topic })
+		c.consume("NEWS", func(s *broker.ConsumerSpec) { s.Destination.Kind, s.Subscription = message.Topic, "reader" })
+		temp := message.Destination{Kind: message.TempQueue, Name: c.id + ":1"}
+		if err := c.c.AddDestination(h.t.Context(), temp); err != nil {
+			h.t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		var moved admin.Redriven
+		h.post("/api/v1/queues/ActiveMQ.DLQ/redrive", fmt.Sprintf(`{"ids":[%q]}`, ids[0]), &moved)
+		c.take()
+
+		got := h.scrape()
+		for name, want := range map[string]string{
+			`nixie_info{broker="localhost",version="1.2.3"}`: "1",
+			`nixie_connections`:                                          "1",
+			`nixie_disk_free_bytes`:                                      "10",
+			`nixie_disk_size_bytes`:                                      "100",
+			`nixie_store_used_bytes`:                                     "5",
+			`nixie_producers_refused`:                                    "0",
+			`nixie_queues`:                                               "4",
+			`nixie_topics`:                                               "2",
+			`nixie_subscriptions`:                                        "2",
+			`nixie_dead_letters_total`:                                   "2",
+			`nixie_expired_total`:                                        "1",
+			`nixie_redriven_total`:                                       "1",
+			`nixie_kept_total`:                                           "0",
+			`nixie_suppressed_duplicates_total`:                          "0",
+			`nixie_failures_total{cause="poison"}`:                       "2",
+			`nixie_failures_total{cause="rollback"}`:                     "0",
+			`nixie_discards_total{reason="non-persistent"}`:              "1",
+			`nixie_queue_messages{queue="ORDERS",state="waiting"}`:       "1",
+			`nixie_queue_messages{queue="ActiveMQ.DLQ",state="waiting"}`: "1",
+			`nixie_queue_dead_lettered_total{queue="ORDERS"}`:            "2",
+			`nixie_queue_failed_total{queue="ORDERS"}`:                   "14",
+			`nixie_queue_consumers{queue="ORDERS"}`:                      "0",
+			`nixie_queue_consumers{queue="(temporary)"}`:                 "0",
+			`nixie_subscription_consumers{client_id="app",subscription="reader",topic="NEWS"}`:                "1",
+			`nixie_subscription_consumers{client_id="",subscription="(passing)",topic="PRICES"}`:              "1",
+			`nixie_subscription_messages{client_id="app",state="waiting",subscription="reader",topic="NEWS"}`: "0",
+		} {
+			if got[name] != want {
+				h.t.Errorf("%s is %q, want %q", name, got[name], want)
+			}
+		}
+		for _, name := range []string{"go_goroutines", "process_start_time_seconds", "nixie_message_memory_bytes"} {
+			if got[name] == "" {
+				h.t.Errorf("%s is missing", name)
+			}
+		}
+	})
+}
+
+func TestMetricsOfManyQueuesAreBounded(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		for i := range admin.MaxSeries + 5 {
+			c.send(fmt.Sprintf("Q%05d", i), "x", func(m *message.Message) { m.Persistent = false })
+		}
+		c.take()
+		got := h.scrape()
+		n := 0
+		for name := range got {
+			if strings.HasPrefix(name, "nixie_queue_consumers{") {
+				n++
+			}
+		}
+		if n != admin.MaxSeries+1 {
+			h.t.Errorf("%d queues have metrics, want %d", n, admin.MaxSeries+1)
+		}
+		if v := got[`nixie_queue_messages{queue="(others)",state="waiting"}`]; v != "5" {
+			h.t.Errorf("the others have %q messages, want 5", v)
+		}
+		if _, ok := got[`nixie_queue_enqueued_total{queue="(others)"}`]; ok {
+			h.t.Error("a sum whose parts come and go has a counter")
+		}
+	})
+}
+
+func TestMetricsStandOddNames(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		c.send("a\"b\nc", "x")
+		c.send("bad\xff", "x")
+		c.send("bad\xfe", "x") // is the same as the one before, once it is UTF-8
+		c.take()
+		got := h.scrape()
+		for name, want := range map[string]string{
+			`nixie_queue_messages{queue="a\"b\nc",state="waiting"}`:       "1",
+			"nixie_queue_messages{queue=\"bad\uFFFD\",state=\"waiting\"}": "2",
+		} {
+			if got[name] != want {
+				h.t.Errorf("%s is %q, want %q", name, got[name], want)
+			}
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// A call carries one request out. Its result is the reply, as JSON.
+type call func(*http.Request) (any, error)
+
+// routes is the table of everything that is served. Names in a path are one
+// segment each: what is special in it, a slash above all, is written as %2F.
+func (s *surface) routes(metrics http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	text := func(path string, h http.Handler) {
+		mux.Handle(path, only(http.MethodGet, h))
+	}
+	text("/livez", http.HandlerFunc(s.livez))
+	text("/healthz", http.HandlerFunc(s.healthz))
+	text("/readyz", http.HandlerFunc(s.readyz))
+	text("/metrics", metrics)
+
+	get := func(path string, c call) { mux.Handle(path, only(http.MethodGet, s.reply(c))) }
+	post := func(path string, c call) { mux.Handle(path, only(http.MethodPost, s.reply(c))) }
+	get("/api/v1", s.status)
+	get("/api/v1/destinations", s.destinations)
+	get("/api/v1/dead-letter-queues", s.deadLetterQueues)
+	get("/api/v1/queues/{queue}", s.queue)
+	get("/api/v1/queues/{queue}/messages", s.messages)
+	get("/api/v1/queues/{queue}/messages/{id}", s.message)
+	post("/api/v1/queues/{queue}/redrive", s.redrive)
+	post("/api/v1/queues/{queue}/purge", s.purge)
+	mux.HandleFunc("/", notServed)
+
+	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		writeError(w, http.StatusForbidden, kindOf(message.ErrDenied), "a page of another origin may not change anything here")
+	}))
+	return guard.Handler(mux)
+}
+
+// notServed answers what has no route.
+func notServed(w http.ResponseWriter, r *http.Request) {
+	writeError(w, http.StatusNotFound, kindOf(message.ErrNotFound),
+		fmt.Sprintf("there is nothing at %s; the API begins at /api/v1, and a name with a slash in it is written with %%2F", r.URL.EscapedPath()))
+}
+
+// only lets one method pass, and HEAD where it is GET.
+func only(method string, h http.Handler) http.Handler {
+	allowed := []string{method}
+	if method == http.MethodGet {
+		allowed = append(allowed, http.MethodHead)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !slices.Contains(allowed, r.Method) {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			writeError(w, http.StatusMethodNotAllowed, kindOf(message.ErrInvalid),
+				fmt.Sprintf("%s is not possible at %s, only %s", r.Method, r.URL.EscapedPath(), strings.Join(allowed, " and ")))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// reply makes a handler of a call.
+func (s *surface) reply(c call) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, MaxRequestBytes)
+		result, err := c(r)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		writeJSON(w, http.StatusOK, result)
+	})
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // whoever asked has gone
+}
+
+// errNoObject is the error of decode for a request without a body.
+var errNoObject = fmt.Errorf("the request has no JSON object: %w", message.ErrInvalid)
+
+// decode reads the JSON object that a request carries into v. Fields that v does
+// not have, and anything behind the object, are message.ErrInvalid.
+func decode(r *http.Request, v any) error {
+	if t := r.Header.Get("Content-Type"); t != "" && !strings.HasPrefix(t, "application/json") {
+		return fmt.Errorf("the request is %q, and JSON is wanted: send Content-Type: application/json: %w", t, message.ErrInvalid)
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = errors.New("there is more behind the object")
+		}
+	}
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &large):
+		return fmt.Errorf("the request is larger than %d bytes: %w", large.Limit, message.ErrOverLimit)
+	case errors.Is(err, io.EOF):
+		return errNoObject
+	}
+	return fmt.Errorf("the request's JSON: %w: %w", err, message.ErrInvalid)
+}
+
+// query checks that a request asks for nothing else than what is known.
+func query(r *http.Request, known ...string) error {
+	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("parameter %q is not known here, only %s: %w", name, strings.Join(known, ", "), message.ErrInvalid)
+		}
+	}
+	return nil
+}
