@@ -284,10 +284,11 @@ func (a *action) perform(err error) {
 	}
 }
 
-// event translates what a machine tells.
+// event translates what a machine tells. That a message became a dead letter is
+// told by the move.
 func (d *destination) event(e *queue.Effect) (Event, bool) {
 	kinds := map[queue.EventKind]EventKind{
-		queue.DeadLettered: DeadLettered, queue.ItemExpired: Expired, queue.ItemDiscarded: Discarded,
+		queue.ItemExpired: Expired, queue.ItemDiscarded: Discarded,
 		queue.Suppressed: Suppressed, queue.Kept: Kept, queue.StrayAck: StrayAck, queue.Inconsistent: Inconsistent,
 		queue.FailureCounted: Failed,
 	}

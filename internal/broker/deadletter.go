@@ -34,6 +34,7 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 		return
 	}
 	overlay := d.overlay(it, header, e.Move)
+	w.moved(e)
 	moved := it.Stored && !it.Transient
 	if len(targets) == 0 { // a topic that nobody subscribes to durably: it goes the way of all its messages
 		if it.Stored {
@@ -75,6 +76,15 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 			w.batch.PutAttempt(it.Story, &it.Lines[i])
 		}
 	}
+}
+
+// moved tells that an item went elsewhere.
+func (w *turnWriter) moved(e *queue.Effect) {
+	ev := &Event{Kind: DeadLettered, Destination: w.d.name, Message: e.Item.ID, Text: e.Move.Target.String(), Cause: e.Move.Text}
+	if e.Move.Redrive {
+		ev.Kind = Redriven
+	}
+	w.group.actions = append(w.group.actions, action{kind: actEvent, b: w.d.b, event: ev})
 }
 
 // copyBody writes the message of an item that cannot be moved where it lies,

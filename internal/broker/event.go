@@ -15,7 +15,7 @@ const (
 	StrayAck                         // an acknowledgement that fits nothing was ignored; Text tells
 	Failed                           // a delivery attempt failed, for the cause Text
 	Inconsistent                     // the store held fewer entries of a queue than it counted
-	Redriven                         // dead letters of Destination went back to where they failed; Text tells how many
+	Redriven                         // a dead letter went back to the destination Text
 	TempAdded                        // a temporary destination of Connection came to be
 	TempRemoved                      // a temporary destination of Connection is gone
 	QueueAdded                       // a queue or topic came to be
@@ -35,6 +35,7 @@ type Event struct {
 	Connection  string
 	ClientID    string
 	Consumer    string
+	Cause       string // of a dead letter: the text of dlqDeliveryFailureCause
 	Text        string
 	Err         error
 }

@@ -75,6 +75,9 @@ func (l *eventLog) listen(e broker.Event) {
 	if e.Text != "" {
 		attrs = append(attrs, slog.String("detail", e.Text))
 	}
+	if e.Cause != "" {
+		attrs = append(attrs, slog.String("cause", e.Cause))
+	}
 	if left > 0 {
 		attrs = append(attrs, slog.Int("more_like_it", left))
 	}
