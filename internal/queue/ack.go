@@ -161,6 +161,8 @@ func (m *Machine) poison(k *Consumer, c Ack, it *Item, s span) {
 	switch kind, _ := redelivery.ParsePoison(c.Text); kind {
 	case redelivery.SuppressedDuplicate: // R-EDGE-09: no application saw it this time
 		k.refuse(it)
+		it.Suppressed++
+		it.suspect() // it may have been seen before
 		m.refused(it, message.Duplicate, c.Text)
 	case redelivery.DispatchLimit: // the client refused it unread (R-CLIENT-31)
 		k.refuse(it)

@@ -13,6 +13,9 @@ type Item struct {
 	// Charged is the owner's note of how many bytes it counts for Message against
 	// its memory.
 	Charged int32
+	// Suppressed is how often a client took the item for a copy of one it knew. Its
+	// next dispatch needs another name on the wire, or it will be again.
+	Suppressed int
 	// HasCounts says that the store has a record of the item's Counts.
 	HasCounts bool
 	// Durable says that the item is to outlive the process.
