@@ -7,51 +7,69 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// garbage is what a look at the files has found.
+// garbage is what a look at the files has found worth the work.
 type garbage struct {
-	bytes int64  // deleted keys, and what deletes them
-	total int64  // of all files
+	bytes int64  // estimate of what compacting the steps saves
 	steps []span // key ranges to compact, in order, each bounded by stepBytes
 }
 
 // A span is the keys from lo to hi, both included.
 type span struct{ lo, hi []byte }
 
-// worthwhile reports whether there is enough of it.
-func (g garbage) worthwhile() bool {
-	return g.bytes >= garbageBytes && float64(g.bytes) >= garbageShare*float64(g.total)
+// meets reports whether a file has keys in s.
+func (s span) meets(t *pebble.SSTableInfo) bool {
+	return bytes.Compare(t.Largest.UserKey, s.lo) >= 0 && bytes.Compare(t.Smallest.UserKey, s.hi) <= 0
 }
 
 // findGarbage looks through the files of all levels, the newest level first.
+// The spans of files that delete something are weighed each by itself, so that a
+// drained queue does not have a deep one beside it written anew.
 func findGarbage(levels [][]pebble.SSTableInfo) garbage {
-	var g garbage
-	var dirty []span // of files that delete something
+	var dirty []span
 	for _, tables := range levels {
 		for i := range tables {
-			t := &tables[i]
-			g.total += int64(t.Size)
-			if t.TableStats.NumDeletions == 0 {
-				continue
+			if t := &tables[i]; t.TableStats.NumDeletions > 0 {
+				dirty = append(dirty, span{lo: t.Smallest.UserKey, hi: t.Largest.UserKey})
 			}
-			g.bytes += deletedBytes(t)
-			dirty = append(dirty, span{lo: t.Smallest.UserKey, hi: t.Largest.UserKey})
 		}
 	}
-	for _, d := range merge(dirty) {
-		g.steps = append(g.steps, cut(d, levels)...)
+	var g garbage
+	for _, s := range merge(dirty) {
+		if saves, total := weigh(s, levels); saves >= garbageBytes && float64(saves) >= garbageShare*float64(total) {
+			g.bytes += saves
+			g.steps = append(g.steps, cut(s, levels)...)
+		}
 	}
 	return g
 }
 
-// deletedBytes is what compacting a file would save: what its deletions delete,
-// and they themselves.
-func deletedBytes(t *pebble.SSTableInfo) int64 {
-	s := &t.TableStats
-	own := uint64(0)
-	if s.NumEntries > 0 {
-		own = s.RawKeySize / s.NumEntries * s.NumDeletions
+// weigh estimates how much of the files in s is deleted, and what deletes it.
+// Each deletion is taken to delete one key of average size; Pebble's own estimate
+// knows nothing of the newest level, where a queue's drain begins.
+func weigh(s span, levels [][]pebble.SSTableInfo) (saves, total int64) {
+	var puts, deletes, tombstones, ranges uint64
+	for _, tables := range levels {
+		for i := range tables {
+			t := &tables[i]
+			if !s.meets(t) {
+				continue
+			}
+			st := &t.TableStats
+			total += int64(t.Size)
+			puts += st.NumEntries - st.NumDeletions
+			deletes += st.NumDeletions
+			ranges += st.RangeDeletionsBytesEstimate
+			if st.NumEntries > 0 {
+				tombstones += st.RawKeySize / st.NumEntries * st.NumDeletions
+			}
+		}
 	}
-	return int64(s.PointDeletionsBytesEstimate + s.RangeDeletionsBytesEstimate + own)
+	share := 1.0
+	if puts > 0 {
+		share = min(1, float64(deletes)/float64(puts))
+	}
+	points := share*float64(max(0, total-int64(tombstones))) + float64(tombstones)
+	return min(total, int64(points)+int64(ranges)), total
 }
 
 // merge joins spans that overlap and sorts them.
@@ -78,9 +96,9 @@ func cut(s span, levels [][]pebble.SSTableInfo) []span {
 	for _, tables := range levels[1:] { // the files of level 0 overlap each other
 		var inside []pebble.SSTableInfo
 		size := uint64(0)
-		for _, t := range tables {
-			if bytes.Compare(t.Largest.UserKey, s.lo) >= 0 && bytes.Compare(t.Smallest.UserKey, s.hi) <= 0 {
-				inside, size = append(inside, t), size+t.Size
+		for i := range tables {
+			if t := &tables[i]; s.meets(t) {
+				inside, size = append(inside, *t), size+t.Size
 			}
 		}
 		if size > most {

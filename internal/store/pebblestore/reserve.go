@@ -113,10 +113,16 @@ func (r *reserve) full() {
 	}
 }
 
-func (r *reserve) isMade() bool {
+func (r *reserve) isMade() bool { return r.bytes() > 0 }
+
+// bytes is what the reserve takes now.
+func (r *reserve) bytes() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.made
+	if !r.made {
+		return 0
+	}
+	return r.size
 }
 
 func (r *reserve) setMade(made bool) {

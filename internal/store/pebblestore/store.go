@@ -113,7 +113,8 @@ func (s *Store) Acquire(ctx context.Context, number uint16, owner string) (store
 // Limits are those of the options.
 func (s *Store) Limits() store.Limits { return s.combiner.Limits() }
 
-// Space asks the file system, and counts the files of the store.
+// Space asks the file system, and counts the files of the store; the size of the
+// log is known only as the store writes it.
 func (s *Store) Space() (store.Space, error) {
 	if !s.readers.enter() {
 		return store.Space{}, fmt.Errorf("space of %s: %w", s.dir, store.ErrClosed)
@@ -123,7 +124,9 @@ func (s *Store) Space() (store.Space, error) {
 	if err != nil {
 		return store.Space{}, fmt.Errorf("space of %s: %w", s.dir, err)
 	}
-	return store.Space{FreeBytes: du.AvailBytes, TotalBytes: du.TotalBytes, UsedBytes: s.db.Metrics().DiskSpaceUsage()}, nil
+	m := s.db.Metrics()
+	used := m.DiskSpaceUsage() - m.WAL.PhysicalSize + max(m.WAL.PhysicalSize, m.WAL.Size) + uint64(s.reserve.bytes())
+	return store.Space{FreeBytes: du.AvailBytes, TotalBytes: du.TotalBytes, UsedBytes: used}, nil
 }
 
 // Close answers what is in flight, waits for readers, and gives the directory

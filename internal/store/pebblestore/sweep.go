@@ -25,8 +25,8 @@ const (
 	// since the last time; one of them is enough.
 	sweepBytes   = 1 << 20
 	sweepDeletes = 1000
-	// garbageBytes and garbageShare are how much of the files must be deleted
-	// keys and what deletes them before they are written anew.
+	// garbageBytes and garbageShare are how much of the files in a range of keys
+	// must be deleted keys, and what deletes them, to write them anew.
 	garbageBytes = 1 << 20
 	garbageShare = 0.1
 	// stepBytes bounds the work that Close may have to wait for.
@@ -165,11 +165,11 @@ func (s *sweeper) sweep(ctx context.Context, write bool) error {
 		if err != nil {
 			return err
 		}
-		if !g.worthwhile() || last >= 0 && g.bytes > last/2 {
+		if len(g.steps) == 0 || last >= 0 && g.bytes > last/2 {
 			return nil // clean, or what is left does not go away
 		}
 		last = g.bytes
-		s.logger.Debug("sweep", "garbageBytes", g.bytes, "fileBytes", g.total, "steps", len(g.steps))
+		s.logger.Debug("sweep", "bytes", g.bytes, "steps", len(g.steps))
 		for _, step := range g.steps {
 			if err := s.db.Compact(ctx, step.lo, step.hi, false); err != nil {
 				return fmt.Errorf("compact: %w", err)
