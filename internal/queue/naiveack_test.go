@@ -121,6 +121,9 @@ func (q *naive) poison(it *naiveItem, text string, missed int) {
 	switch kind {
 	case redelivery.SuppressedDuplicate:
 		q.leave(it, 1)
+		if it.failures == 0 {
+			it.suspect = max(it.suspect, message.HandedOut)
+		}
 		it.lines++
 		q.decide(it, message.Duplicate, text, false)
 	case redelivery.DispatchLimit:
