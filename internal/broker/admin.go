@@ -137,15 +137,10 @@ func (b *Broker) Redrive(ctx context.Context, name message.Destination, ids []st
 	if err != nil {
 		return 0, err
 	}
-	n, err := d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Target: func(it *queue.Item) (queue.Move, bool) {
+	return d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Target: func(it *queue.Item) (queue.Move, bool) {
 		to := d.origin(it)
 		return queue.Move{Target: to, Redrive: true}, !to.IsZero() && to != d.name
 	}})
-	if n > 0 {
-		b.counts[Redriven].total.Add(int64(n) - 1) // tell counts one
-		b.tell(Event{Kind: Redriven, Destination: name, Text: fmt.Sprintf("%d dead letters went back to where they failed", n)})
-	}
-	return n, err
 }
 
 // Purge removes the messages of a queue that no consumer has: those with the given

@@ -126,14 +126,17 @@ func (k *consumer) browse(sel *selector.Selector) error {
 
 func (br *browser) close() { br.cancel() }
 
-// widen lets n more messages go out, up to the prefetch.
-func (br *browser) widen(n int) {
+// widen lets n more messages go out, up to the prefetch. A pull at the end is
+// answered with the end again.
+func (br *browser) widen(n int, pull bool) {
 	br.mu.Lock()
 	br.credit = min(br.credit+n, max(br.k.spec.Prefetch, 1))
 	ended := br.ended
 	br.mu.Unlock()
 	if ended {
-		br.k.c.sink.Deliver(Delivery{Kind: EndOfBrowse, Consumer: br.k.spec.ID})
+		if pull {
+			br.k.c.sink.Deliver(Delivery{Kind: EndOfBrowse, Consumer: br.k.spec.ID})
+		}
 		return
 	}
 	select {

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -227,7 +228,7 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 	defer c.busy.Done()
 	k := c.consumer(a.Consumer)
 	if k != nil && k.browser != nil {
-		k.browser.widen(a.Count)
+		k.browser.widen(a.Count, false)
 		done(nil)
 		return
 	}
@@ -254,10 +255,20 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 		a.Tx = "" // a DELIVERED ack is never transactional (OpenWire 10.4)
 	}
 	err := d.box.put(ctx, work{command: queue.Ack{Consumer: a.Consumer, Type: a.Type, First: a.First, Last: a.Last,
-		Count: a.Count, Tx: a.Tx, Text: a.Text, Done: done}})
+		Count: a.Count, Tx: a.Tx, Text: cut(a.Text), Done: done}})
 	if err != nil {
 		done(err)
 	}
+}
+
+// maxTextBytes is how much of a client's words about a failure is kept.
+const maxTextBytes = 32 << 10
+
+func cut(text string) string {
+	if len(text) <= maxTextBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxTextBytes], "") + "..."
 }
 
 // Pull asks for one message of a consumer with prefetch 0: for ever if timeout is
@@ -268,7 +279,7 @@ func (c *Connection) Pull(ctx context.Context, id string, timeout time.Duration)
 		return fmt.Errorf("pull of consumer %s: %w", id, message.ErrNotFound)
 	}
 	if k.browser != nil {
-		k.browser.widen(1)
+		k.browser.widen(1, true)
 		return nil
 	}
 	until := int64(0)

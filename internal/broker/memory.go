@@ -58,6 +58,13 @@ func (g *gate) enter(ctx context.Context, n int64) error {
 	}
 }
 
+// idle reports whether nothing is unanswered.
+func (g *gate) idle() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.count == 0
+}
+
 // leave takes answered work out.
 func (g *gate) leave(n int64) {
 	g.mu.Lock()

@@ -48,7 +48,7 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 		c.sendToQueue(ctx, m, answered)
 		return
 	}
-	c.b.fanOut(m, c.info.ID, answered)
+	c.fanOut(ctx, m, answered)
 }
 
 // admit checks what can be known of a message at once.
@@ -125,7 +125,12 @@ func (b *Broker) Publish(_ context.Context, m *message.Message, done func(error)
 	if done == nil {
 		done = func(error) {}
 	}
-	b.fanOut(m, "", done)
+	u, err := b.fanOut(m, "")
+	if err != nil {
+		done(err)
+		return nil
+	}
+	u.commit(done)
 	return nil
 }
 
@@ -185,17 +190,28 @@ func (b *Broker) exists(temp message.Destination) bool {
 	return ok
 }
 
-// fanOut sends a message to all who are to have it: what is to outlive the
-// process in one batch, the rest after it. done is called once.
-func (b *Broker) fanOut(m *message.Message, from string, done func(error)) {
+// fanOut makes the unit that sends a message to all who are to have it: what is to
+// outlive the process in one batch, the rest after it.
+func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
 	copies, err := b.expand(m, from)
 	if err != nil {
-		done(err)
-		return
+		return nil, err
 	}
 	u := b.newUnit()
 	for _, c := range copies {
 		u.add(c, m)
+	}
+	return u, nil
+}
+
+func (c *Connection) fanOut(ctx context.Context, m *message.Message, done func(error)) {
+	u, err := c.b.fanOut(m, c.info.ID)
+	if err == nil && m.Destination.IsComposite() {
+		err = c.inOrder(ctx, u)
+	}
+	if err != nil {
+		done(err)
+		return
 	}
 	u.commit(done)
 }

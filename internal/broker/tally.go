@@ -55,8 +55,7 @@ func (c *eventCounts) count(e Event) {
 	}
 }
 
-// Counted is how many events of a kind there were since the start. Redriven counts
-// the dead letters that went back, not the requests.
+// Counted is how many events of a kind there were since the start.
 func (b *Broker) Counted(kind EventKind) int64 { return b.counts[kind].total.Load() }
 
 // CountedBy is Counted apart by Event.Text: Failed by its cause, Discarded by its

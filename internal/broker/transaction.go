@@ -24,6 +24,7 @@ type transaction struct {
 type heldSend struct {
 	message *message.Message
 	staged  uint64 // the sequence under which its body was staged; 0: it was not
+	size    int32  // Message.SizeBytes of a staged one, of which only the headers are here
 }
 
 // Begin opens a transaction. One that is open already stays as it is (a client
@@ -74,7 +75,7 @@ func (c *Connection) sendLater(m *message.Message, tx string) error {
 	}
 	header := *m
 	header.Body = nil
-	t.sends = append(t.sends, heldSend{message: &header, staged: sequence})
+	t.sends = append(t.sends, heldSend{message: &header, staged: sequence, size: int32(size)})
 	return nil
 }
 
@@ -123,7 +124,7 @@ func (t *transaction) unit(ctx context.Context) (*unit, error) {
 			return nil, err
 		}
 		if s.staged != 0 {
-			u.staged(s.message, s.staged, t.id)
+			u.staged(s.message, s.staged, s.size, t.id)
 		}
 		for _, c := range copies {
 			u.add(c, s.message)
@@ -131,6 +132,9 @@ func (t *transaction) unit(ctx context.Context) (*unit, error) {
 				t.c.sentTo(c.message.ID.Producer, c.to)
 			}
 		}
+	}
+	if err := t.c.inOrder(ctx, u); err != nil {
+		return nil, err
 	}
 	if err := t.removals(ctx, u); err != nil {
 		return nil, err

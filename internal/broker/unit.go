@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -23,6 +24,7 @@ type unit struct {
 type sharedBody struct {
 	sequence uint64
 	staged   string // the transaction under which it was staged; "": not yet stored
+	size     int32  // of the message, where it was staged
 	entries  []*message.Entry
 }
 
@@ -48,8 +50,27 @@ func (u *unit) add(c copyFor, original *message.Message) {
 }
 
 // staged says that a message of the unit was staged already.
-func (u *unit) staged(m *message.Message, sequence uint64, tx string) {
-	u.bodies[m] = &sharedBody{sequence: sequence, staged: tx}
+func (u *unit) staged(m *message.Message, sequence uint64, size int32, tx string) {
+	u.bodies[m] = &sharedBody{sequence: sequence, staged: tx, size: size}
+}
+
+// inOrder lets the queues of a unit take what the connection sent them before,
+// without a transaction and without waiting for the answer: the unit's messages
+// are numbered here, and must not get ahead of it.
+func (c *Connection) inOrder(ctx context.Context, u *unit) error {
+	if c.gate.idle() {
+		return nil
+	}
+	asked := map[*destination]bool{}
+	for _, g := range u.stored {
+		if !asked[g.to] {
+			asked[g.to] = true
+			if err := g.to.do(ctx, func() {}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // write fills the batch with what is to be stored and tells the destinations to
@@ -66,6 +87,9 @@ func (u *unit) write() {
 			u.bodies[m] = body
 		}
 		g.item.Body = body.sequence
+		if body.size > 0 {
+			g.item.SizeBytes = body.size
+		}
 		body.entries = append(body.entries, &g.item.Entry)
 		g.to.box.force(work{command: queue.Expect{Positions: []uint64{g.item.Position}}})
 	}
@@ -120,7 +144,9 @@ func (u *unit) follow(done func(error)) {
 		f()
 	}
 	for _, g := range u.stored {
-		if u.bodies[g.item.Message].staged == "" && u.b.memory.charge(g.item.SizeBytes) {
+		if u.bodies[g.item.Message].staged != "" {
+			g.item.Message = nil // only its headers were kept
+		} else if u.b.memory.charge(g.item.SizeBytes) {
 			g.item.Charged = g.item.SizeBytes
 		} else {
 			g.item.Message = nil // it is read when someone takes it

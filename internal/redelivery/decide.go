@@ -82,7 +82,7 @@ func (r Rules) duplicate(f Facts, now int64) Decision {
 	case r.Duplicates == DiscardDuplicate:
 		return Decision{Action: Discard, Reason: ReasonDuplicate, By: r.origin()}
 	case r.Duplicates == RequeueOnce && f.Holds == 0:
-		return Decision{Action: Hold, Due: addMillis(now, hold(0)), Reason: ReasonDuplicate, By: r.origin()}
+		return Decision{Action: Hold, Due: now, Reason: ReasonDuplicate, By: r.origin()}
 	}
 	return r.end(f, now, ReasonDuplicate)
 }

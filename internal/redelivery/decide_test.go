@@ -322,9 +322,9 @@ func TestSuppressedDuplicates(t *testing.T) { // R-EDGE-09, R-CLIENT-35
 		want  Decision
 	}{
 		"the first time others get it": {Rules{}, first,
-			Decision{Action: Hold, Due: now + 1000, Reason: ReasonDuplicate, By: "default"}},
+			Decision{Action: Hold, Due: now, Reason: ReasonDuplicate, By: "default"}},
 		"a policy has no say in it": {plugin(9), first,
-			Decision{Action: Hold, Due: now + 1000, Reason: ReasonDuplicate, By: "Q.> (activemq.xml:3)"}},
+			Decision{Action: Hold, Due: now, Reason: ReasonDuplicate, By: "Q.> (activemq.xml:3)"}},
 		"the second time it is a dead letter, named so": {Rules{}, second,
 			Decision{Action: DeadLetter, Target: dlq, Reason: ReasonDuplicate, By: "default"}},
 		"a dead letter at once if asked for": {Rules{Duplicates: DeadLetterDuplicate}, first,

@@ -57,5 +57,8 @@ func ref(id *wire.MessageID) queue.Ref {
 	if id == nil {
 		return queue.Ref{}
 	}
+	if p := id.ProducerID; p != nil && *p == *renamedProducer { // a name of our own: only the position counts
+		return queue.Ref{Position: uint64(max(id.BrokerSequenceID, 0))}
+	}
 	return queue.Ref{Position: uint64(max(id.BrokerSequenceID, 0)), ID: id.ID()}
 }

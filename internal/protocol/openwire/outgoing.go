@@ -27,6 +27,21 @@ type outgoing struct {
 	id         wire.MessageID
 	properties []byte
 	added      wire.Map
+	renamed    int64 // dispatches under another id so far
+}
+
+// renamedProducer is the producer in the ids of renamed dispatches.
+var renamedProducer = &wire.ProducerID{ConnectionID: "nixie-renamed", SessionID: 1, Value: 1}
+
+// rename gives the dispatch an id that the client has not seen on this
+// connection, and keeps the message's own as its text: JMSMessageID is the same,
+// but the client's search for duplicates, which goes by producer and sequence,
+// does not find it (R-CLIENT-35, R-EDGE-09). Java clients up to 6.2 take messages
+// that they had only prefetched before a fail-over for duplicates.
+func (o *outgoing) rename(id message.ID) {
+	o.renamed++
+	o.id.TextView = wire.NewText(id.String())
+	o.id.ProducerID, o.id.ProducerSequenceID = renamedProducer, o.renamed
 }
 
 // dispatch is d as a command. now is brokerOutTime.
@@ -56,6 +71,9 @@ func (o *outgoing) dispatch(d *broker.Delivery, now int64) (*wire.MessageDispatc
 		o.message.Destination = o.frame.Destination
 	}
 	o.id.BrokerSequenceID = int64(d.Entry.Position)
+	if d.Renamed {
+		o.rename(m.ID)
+	}
 	o.message.RedeliveryCounter = int32(d.Counter)
 	o.message.BrokerOutTime = now
 	o.frame.Message = &o.message
