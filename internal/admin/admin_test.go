@@ -14,6 +14,7 @@ import (
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+	"github.com/nixiemq/nixie/internal/queue"
 )
 
 func TestNewNeedsABroker(t *testing.T) {
@@ -247,6 +248,39 @@ func TestRedriveFindsWhatIsOnlyInTheStore(t *testing.T) {
 	})
 }
 
+// What has no place to go back to is not lost on the way.
+func TestRedriveLeavesWhatHasNoPlaceToGoBackTo(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		reader := func(s *broker.ConsumerSpec) { s.Destination.Kind, s.Subscription = message.Topic, "reader" }
+		c := h.client()
+		id := c.consume("NEWS", reader)
+		c.send("NEWS", "old", func(m *message.Message) {
+			m.Destination.Kind, m.Expiration = message.Topic, time.Now().Add(time.Minute).UnixMilli()
+		})
+		c.c.CloseConsumer(h.t.Context(), id, queue.UnknownLast, nil)
+		c.take()
+		time.Sleep(2 * time.Minute)
+		var q admin.Queue
+		if h.get("/api/v1/queues/ActiveMQ.DLQ", &q); q.Messages != 1 {
+			h.t.Fatalf("there is no dead letter: %+v", q.Counts)
+		}
+		if err := c.c.Unsubscribe(h.t.Context(), "reader"); err != nil {
+			h.t.Fatal(err)
+		}
+		var got admin.Redriven
+		h.post("/api/v1/queues/ActiveMQ.DLQ/redrive", `{"all":true}`, &got)
+		if got.Moved != 0 {
+			h.t.Errorf("%d moved to a topic that nobody subscribes to durably", got.Moved)
+		}
+		c.consume("NEWS", reader)
+		h.post("/api/v1/queues/ActiveMQ.DLQ/redrive", `{"all":true}`, &got)
+		if got.Moved != 1 {
+			h.t.Errorf("%d moved to the subscription, want 1", got.Moved)
+		}
+	})
+}
+
 func TestCountsAreRightAfterAStart(t *testing.T) {
 	t.Parallel()
 	inHouse(t, nil, func(h *house) {
@@ -289,7 +323,7 @@ func TestPurgeRemovesWhatNobodyHas(t *testing.T) {
 
 func TestOddNames(t *testing.T) {
 	t.Parallel()
-	for name, queue := range map[string]string{
+	for name, odd := range map[string]string{
 		"slash":     "a/b",
 		"dots":      "..",
 		"percent":   "100%25 sure",
@@ -304,17 +338,17 @@ func TestOddNames(t *testing.T) {
 			t.Parallel()
 			inHouse(t, nil, func(h *house) {
 				c := h.client()
-				id := c.send(queue, "hello", func(m *message.Message) { m.ID = message.ID{Text: "ID:odd/id?" + queue} })
-				path := "/api/v1/queues/" + segment(queue)
+				id := c.send(odd, "hello", func(m *message.Message) { m.ID = message.ID{Text: "ID:odd/id?" + odd} })
+				path := "/api/v1/queues/" + segment(odd)
 				var q admin.Queue
 				h.get(path, &q)
-				if q.Name != queue || q.Messages != 1 {
+				if q.Name != odd || q.Messages != 1 {
 					h.t.Errorf("queue is %+v", q)
 				}
 				var m admin.Detail
 				h.get(path+"/messages/"+segment(id), &m)
-				if m.ID != id || m.Queue != queue {
-					h.t.Errorf("message is %q of %q, want %q of %q", m.ID, m.Queue, id, queue)
+				if m.ID != id || m.Queue != odd {
+					h.t.Errorf("message is %q of %q, want %q of %q", m.ID, m.Queue, id, odd)
 				}
 			})
 		})

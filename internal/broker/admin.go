@@ -130,8 +130,7 @@ func (b *Broker) FindMessage(ctx context.Context, name message.Destination, id s
 
 // Redrive brings dead letters back to where they failed: those with the given ids,
 // or all that were there at the call. Each moves in one batch. It returns how many
-// were moved; those that a consumer has, or of which nobody knows where they came
-// from, stay.
+// were moved; those that a consumer has, or that have no place to go back to, stay.
 func (b *Broker) Redrive(ctx context.Context, name message.Destination, ids []string) (int, error) {
 	d, err := b.find(name)
 	if err != nil {
@@ -139,8 +138,26 @@ func (b *Broker) Redrive(ctx context.Context, name message.Destination, ids []st
 	}
 	return d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Target: func(it *queue.Item) (queue.Move, bool) {
 		to := d.origin(it)
-		return queue.Move{Target: to, Redrive: true}, !to.IsZero() && to != d.name
+		return queue.Move{Target: to, Redrive: true}, to != d.name && b.takesBack(to)
 	}})
+}
+
+// takesBack reports whether a dead letter that goes back to a destination is kept
+// there: not by a topic without durable subscriptions, nor by a temporary queue
+// that is gone.
+func (b *Broker) takesBack(to message.Destination) bool {
+	switch to.Kind {
+	case message.Queue:
+		return true
+	case message.TempQueue:
+		return b.known(to) != nil
+	}
+	for _, s := range b.route(to) {
+		if s.durable {
+			return true
+		}
+	}
+	return false
 }
 
 // Purge removes the messages of a queue that no consumer has: those with the given
