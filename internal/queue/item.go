@@ -108,6 +108,7 @@ func StoredItem(e message.Entry, c message.Counts, hasCounts bool) *Item {
 		it.Suspect = e.Out
 	}
 	it.saved = it.Suspect
+	it.Suppressed = int(c.Holds) // perhaps held for another reason; another name does no harm
 	return it
 }
 

@@ -74,14 +74,18 @@ func (r Rules) redeliver(f Facts, now int64, jitter func() float64) Decision {
 	return d
 }
 
+// maxSuppressions is how often a message may be refused as a duplicate before it
+// becomes a dead letter. A client that fails over may refuse it once each time.
+const maxSuppressions = 10
+
 // duplicate decides about a message that a client refused as a copy of one it
-// had, although that one was never acknowledged (R-EDGE-09). The client that
-// refused it would do so again, hence the hold.
+// had, although that one was never acknowledged (R-EDGE-09). It keeps its place;
+// the protocol sees to it that the client does not recognise it again.
 func (r Rules) duplicate(f Facts, now int64) Decision {
 	switch {
 	case r.Duplicates == DiscardDuplicate:
 		return Decision{Action: Discard, Reason: ReasonDuplicate, By: r.origin()}
-	case r.Duplicates == RequeueOnce && f.Holds == 0:
+	case r.Duplicates == RequeueDuplicate && f.Holds < maxSuppressions:
 		return Decision{Action: Hold, Due: now, Reason: ReasonDuplicate, By: r.origin()}
 	}
 	return r.end(f, now, ReasonDuplicate)

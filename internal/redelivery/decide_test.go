@@ -315,24 +315,24 @@ func TestSuppressedDuplicates(t *testing.T) { // R-EDGE-09, R-CLIENT-35
 	t.Parallel()
 	first := failed(message.Duplicate, 0)
 	first.Counted = false
-	second := with(first, func(f *Facts) { f.Holds = 1 })
+	second := with(first, func(f *Facts) { f.Holds = maxSuppressions })
 	for name, tt := range map[string]struct {
 		rules Rules
 		facts Facts
 		want  Decision
 	}{
-		"the first time others get it": {Rules{}, first,
+		"it is offered again, in its place": {Rules{}, first,
 			Decision{Action: Hold, Due: now, Reason: ReasonDuplicate, By: "default"}},
 		"a policy has no say in it": {plugin(9), first,
 			Decision{Action: Hold, Due: now, Reason: ReasonDuplicate, By: "Q.> (activemq.xml:3)"}},
-		"the second time it is a dead letter, named so": {Rules{}, second,
+		"refused ten times it is a dead letter, named so": {Rules{}, second,
 			Decision{Action: DeadLetter, Target: dlq, Reason: ReasonDuplicate, By: "default"}},
 		"a dead letter at once if asked for": {Rules{Duplicates: DeadLetterDuplicate}, first,
 			Decision{Action: DeadLetter, Target: dlq, Reason: ReasonDuplicate, By: "default"}},
 		"dropped if asked for": {Rules{Duplicates: DiscardDuplicate}, first,
 			Decision{Action: Discard, Reason: ReasonDuplicate, By: "default"}},
 		"in its own dead letter queue it stays": {Rules{}, with(second, func(f *Facts) { f.Destination = dlq }),
-			Decision{Action: Keep, Due: now + 2000, Reason: ReasonDuplicate, By: "default"}},
+			Decision{Action: Keep, Due: now + 60_000, Reason: ReasonDuplicate, By: "default"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

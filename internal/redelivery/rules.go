@@ -30,7 +30,7 @@ type DuplicateAction uint8
 
 // The actions on a suppressed duplicate.
 const (
-	RequeueOnce         DuplicateAction = iota // offer it to others first; a second refusal makes a dead letter
+	RequeueDuplicate    DuplicateAction = iota // offer it again, under another id on the wire; the tenth refusal makes a dead letter
 	DeadLetterDuplicate                        // a dead letter at once, as in ActiveMQ
 	DiscardDuplicate                           // drop it, counted
 )
