@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/admin"
+	"github.com/spf13/cobra"
+)
+
+const dlqShowLong = `
+Without an ID, show the messages of a queue, a line each: when it died, where it failed,
+after how many attempts, and the cause that its dead letter carries in the property
+dlqDeliveryFailureCause. Without QUEUE it is ActiveMQ.DLQ.
+
+With an ID, show everything that is known of one message: its headers, its properties,
+its body, and its story. The story has a line for each delivery that ended without
+success: when, how it ended, who had it, and what was decided.
+
+  recover    Session.recover(), or a listener that threw outside a transaction
+  rollback   the transaction that took it was rolled back
+  poison     the client has given it up
+  closed, connection-lost
+             its consumer went while the application had it, or may have had it
+  expired    its time to live passed
+
+Nothing is consumed, and nothing changes. It works for every queue, not only for those
+with dead letters.`
+
+const dlqShowExample = `
+  nixie dlq show
+  nixie dlq show DLQ.ORDERS --limit 20
+  nixie dlq show ID:app-40001-1700000000000-1:1:1:1:7
+  nixie dlq show DLQ.ORDERS ID:app-40001-1700000000000-1:1:1:1:7 --json`
+
+// causeWidth is how much of a cause stands in a line.
+const causeWidth = 100
+
+func dlqShowCommand(e *env) *cobra.Command {
+	var r *remote
+	var limit int
+	var after string
+	c := &cobra.Command{
+		Use:     "show [QUEUE] [ID]",
+		Short:   "Show the messages of a dead letter queue, or everything about one",
+		Long:    strings.TrimSpace(dlqShowLong),
+		Example: strings.Trim(dlqShowExample, "\n"),
+		Args:    arguments(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			queue, ids, err := target(c, args, 1)
+			if err != nil {
+				return err
+			}
+			if len(ids) == 1 {
+				return r.showMessage(c.Context(), queue, ids[0])
+			}
+			if limit < 1 || limit > admin.MaxPageMessages {
+				return usageError{fmt.Errorf("--limit %d: show 1 to %d messages at a time", limit, admin.MaxPageMessages)}
+			}
+			return r.showPage(c.Context(), queue, after, limit)
+		},
+	}
+	r = remoteFlags(e, c)
+	c.Flags().IntVar(&limit, "limit", admin.DefaultPageMessages, "show so `many` messages at the most")
+	c.Flags().StringVar(&after, "after", "", "go on behind the `cursor` that the last line of a page tells")
+	return c
+}
+
+func (r *remote) showMessage(ctx context.Context, queue, id string) error {
+	var m admin.Detail
+	if err := r.get(ctx, queuePath(queue, "/messages/"+segment(id)), &m); err != nil {
+		return err
+	}
+	if r.asJSON {
+		return printJSON(r.e.out, m)
+	}
+	return printMessage(r.e.out, &m)
+}
+
+func (r *remote) showPage(ctx context.Context, queue, after string, limit int) error {
+	q := url.Values{"limit": {strconv.Itoa(limit)}}
+	if after != "" {
+		q.Set("after", after)
+	}
+	var page admin.Page
+	if err := r.get(ctx, queuePath(queue, "/messages?"+q.Encode()), &page); err != nil {
+		return err
+	}
+	if r.asJSON {
+		return printJSON(r.e.out, page)
+	}
+	return r.printPage(&page)
+}
+
+func (r *remote) printPage(page *admin.Page) error {
+	w := r.e.out
+	if len(page.Messages) == 0 {
+		_, err := fmt.Fprintf(w, "%s is empty\n", oneLine(page.Queue))
+		return err
+	}
+	t := newTable(w, "ID", "DIED", "FROM", "ATTEMPTS", "STATE", "CAUSE")
+	for i := range page.Messages {
+		m := &page.Messages[i]
+		died, from, cause := "-", "-", m.Error
+		if m.DeadLetter != nil {
+			died, from = moment(m.DeadLetter.At), m.DeadLetter.From
+			if cause == "" {
+				cause = causeOf(m.DeadLetter)
+			}
+		}
+		t.row(m.ID, died, from, strconv.Itoa(m.Attempts), m.State, short(cause, causeWidth))
+	}
+	if err := t.flush(); err != nil || page.Next == "" {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "there may be more: --after %s\n", page.Next)
+	return err
+}
+
+// causeOf is why a message died, in the broker's word and the client's text.
+func causeOf(d *admin.DeadLetter) string {
+	switch {
+	case d.Cause == "" && d.LastCause == "":
+		return "not told"
+	case d.Cause == "":
+		return d.LastCause
+	case d.LastCause == "":
+		return d.Cause
+	}
+	return d.LastCause + ": " + d.Cause
+}

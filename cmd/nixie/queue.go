@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/admin"
+	"github.com/spf13/cobra"
+)
+
+func queueCommand(e *env) *cobra.Command {
+	c := group("queue", "See what is in the queues of a running broker", `
+See what is in the queues, and the durable subscriptions, of a running broker.`, `
+  nixie queue list
+  nixie queue list --json --broker http://10.0.0.5:8161`)
+	c.AddCommand(queueListCommand(e))
+	return c
+}
+
+const queueListLong = `
+List every queue, and every durable subscription to a topic, with what is in it now
+
+  MESSAGES   all it has: those that wait, are out, or are scheduled
+  WAITING    those that a consumer may have at once
+  OUT        those that consumers have
+  SCHEDULED  those that wait for their time
+  CONSUMERS  that are attached
+
+and what happened since the broker started: messages that came and went, delivery
+attempts that failed, messages that became dead letters.`
+
+func queueListCommand(e *env) *cobra.Command {
+	var r *remote
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the queues with their counts",
+		Long:    strings.TrimSpace(queueListLong),
+		Example: "  nixie queue list\n  nixie queue list --json | jq '.queues[] | select(.messages > 1000).name'",
+		Args:    arguments(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			var all admin.Destinations
+			if err := r.get(c.Context(), "/api/v1/destinations", &all); err != nil {
+				return err
+			}
+			if r.asJSON {
+				return printJSON(e.out, all)
+			}
+			return printQueues(e, &all)
+		},
+	}
+	r = remoteFlags(e, c)
+	return c
+}
+
+func printQueues(e *env, all *admin.Destinations) error {
+	heads := []string{"MESSAGES", "WAITING", "OUT", "SCHEDULED", "CONSUMERS", "CAME", "WENT", "FAILED", "DEAD"}
+	if len(all.Queues) == 0 {
+		if _, err := fmt.Fprintln(e.out, "there are no queues yet; a queue comes to be when a client first uses it"); err != nil {
+			return err
+		}
+	} else {
+		t := newTable(e.out, append([]string{"QUEUE"}, heads...)...)
+		for i := range all.Queues {
+			t.row(append([]string{all.Queues[i].Name}, numbers(&all.Queues[i].Counts)...)...)
+		}
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	var durable []*admin.Subscription
+	for i := range all.Subscriptions {
+		if all.Subscriptions[i].Durable {
+			durable = append(durable, &all.Subscriptions[i])
+		}
+	}
+	if len(durable) == 0 {
+		return nil
+	}
+	fmt.Fprintln(e.out) // an error shows at the flush
+	t := newTable(e.out, append([]string{"TOPIC", "CLIENT", "SUBSCRIPTION"}, heads...)...)
+	for _, s := range durable {
+		t.row(append([]string{s.Topic, s.ClientID, s.Name}, numbers(&s.Counts)...)...)
+	}
+	return t.flush()
+}
+
+func numbers(c *admin.Counts) []string {
+	var cells []string
+	for _, n := range []int64{c.Messages, c.Waiting, c.Out, c.Scheduled, c.Consumers, c.Enqueued, c.Dequeued, c.Failed, c.DeadLettered} {
+		cells = append(cells, strconv.FormatInt(n, 10))
+	}
+	return cells
+}

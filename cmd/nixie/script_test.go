@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"nixie": main, "app": appMain})
+}
+
+// TestScripts runs the sessions in testdata, as a user types them. Beside the
+// usual commands there are
+//
+//	start ARGS...  runs 'nixie serve ARGS...' until it is ready. $READY is its ready
+//	               line, $OPENWIRE and $ADMIN are the addresses in it
+//	stop           sends it SIGTERM. It must exit with status 0; its log is in the
+//	               file log
+//	crash          kills it
+//	app            see app_test.go
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(e *testscript.Env) error {
+			e.Values[brokerKey{}] = new(served)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"start": start, "stop": stop, "crash": crash,
+		},
+	})
+}
+
+// A served is the broker of one script.
+type served struct {
+	cmd *exec.Cmd
+	log *os.File
+}
+
+// brokerKey is under which a script keeps its *served.
+type brokerKey struct{}
+
+// patience is how long a broker may take to start or to stop.
+const patience = time.Minute
+
+func start(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("a start that fails is: ! exec nixie serve")
+	}
+	log, err := os.Create(ts.MkAbs("log"))
+	ts.Check(err)
+	cmd := exec.Command("nixie", append([]string{"serve"}, args...)...)
+	cmd.Dir, cmd.Stderr = ts.MkAbs("."), log
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	ts.Defer(func() { // where the script has not stopped it
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = log.Close()
+	})
+	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	timer.Stop()
+	if err != nil {
+		ts.Fatalf("nixie serve ended without a ready line: %v; its log:\n%s", err, ts.ReadFile("log"))
+	}
+	line = strings.TrimSpace(line)
+	ts.Setenv("READY", line)
+	for field := range strings.FieldsSeq(line) {
+		switch name, value, _ := strings.Cut(field, "="); name {
+		case "openwire":
+			ts.Setenv("OPENWIRE", value)
+		case "admin":
+			ts.Setenv("ADMIN", value)
+		}
+	}
+	*ts.Value(brokerKey{}).(*served) = served{cmd: cmd, log: log}
+}
+
+func stop(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(brokerKey{}).(*served)
+	ts.Check(s.cmd.Process.Signal(syscall.SIGTERM))
+	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
+	defer timer.Stop()
+	if err := s.cmd.Wait(); err != nil {
+		ts.Fatalf("nixie serve: %v; its log:\n%s", err, ts.ReadFile("log"))
+	}
+}
+
+func crash(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(brokerKey{}).(*served)
+	ts.Check(s.cmd.Process.Kill())
+	_ = s.cmd.Wait() // it was killed
+}

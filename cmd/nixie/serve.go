@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"os/signal"
+	"syscall"
+
+	"github.com/nixiemq/nixie/internal/admin"
+	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire"
+	"github.com/nixiemq/nixie/internal/server"
+	"github.com/spf13/cobra"
+)
+
+const serveLong = `
+Run the broker until SIGTERM or SIGINT, which stop it cleanly: consumers' messages are
+given back, nothing that was accepted is lost, and the exit status is 0. A second
+signal ends it at once.
+
+Once every listener accepts, one line on standard output says where:
+
+  nixie ready openwire=tcp://127.0.0.1:61616 admin=http://127.0.0.1:8161 data=./nixie-data
+
+Logs go to standard error. Messages are kept in the data directory, which one broker
+holds at a time: a second start fails and says who has it.
+
+The configuration file is an activemq.xml or NixieMQ's own YAML; which of them is told
+by its content. What in it is not honoured is named with file and line: as a warning
+where leaving it out is safe, as an error where it would change what happens to a
+message. Flags win over the file.
+
+There is no authentication yet, so an address that others can reach is refused unless
+--allow-anonymous is given.`
+
+const serveExample = `
+  nixie serve
+  nixie serve --config /opt/activemq/conf/activemq.xml --data /var/lib/nixie
+  nixie serve --listen 'tcp://127.0.0.1:61616?maximumConnections=500' --listen tcp://127.0.0.1:0
+  nixie serve --data :memory: --admin ''`
+
+func serveCommand(e *env) *cobra.Command {
+	var o config.Options
+	var admin string
+	var marks bool
+	c := &cobra.Command{
+		Use:     "serve",
+		Short:   "Run the broker",
+		Long:    strings.TrimSpace(serveLong),
+		Example: strings.Trim(serveExample, "\n"),
+		Args:    arguments(0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("admin") {
+				o.Admin = &admin
+			}
+			if c.Flags().Changed("hand-out-marks") {
+				o.HandOutMarks = &marks
+			}
+			o.LookupEnv = e.lookup
+			return serve(c.Context(), e, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.File, "config", "", "configuration `file`: activemq.xml or YAML, told apart by content")
+	f.StringVar(&o.Data, "data", "", "data `directory`, or :memory: to keep nothing (default "+config.DefaultDataDir+")")
+	f.StringArrayVar(&o.Listen, "listen", nil, "listen at `URI`; may be repeated; overrides the file's connectors (default "+config.DefaultListen+")")
+	f.StringVar(&admin, "admin", config.DefaultAdmin, "`host:port` of the admin listener; empty turns it off")
+	f.BoolVar(&o.AllowAnonymous, "allow-anonymous", false, "allow listening beyond loopback without authentication")
+	f.StringArrayVarP(&o.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the configuration file; may be repeated")
+	f.BoolVar(&marks, "hand-out-marks", true, "record every hand-out in the store, so that redelivery flags are right after a power cut")
+	return c
+}
+
+func serve(ctx context.Context, e *env, o config.Options) error {
+	signal.Ignore(syscall.SIGPIPE) // who reads the log may go; the broker stays
+	log := slog.New(slog.NewTextHandler(e.err, nil))
+	cfg, notices, err := config.Load(o)
+	for _, n := range notices {
+		log.Warn(n.String())
+	}
+	if err != nil {
+		return err
+	}
+	s, err := server.Start(ctx, server.Options{Config: cfg, Log: log, Admin: adminOf(ctx, log)})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: stop what listens there, or choose another address with --listen or --admin", err)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(e.out, s.Ready()); err != nil {
+		log.Warn("the ready line could not be written", "err", err)
+	}
+	<-ctx.Done()
+	log.Info("stopping")
+	s.Stop()
+	return nil
+}
+
+// adminOf makes the handler of the admin listener; ctx ends when the broker is to
+// stop.
+func adminOf(ctx context.Context, log *slog.Logger) func(*server.Server) http.Handler {
+	return func(s *server.Server) http.Handler {
+		h, err := admin.New(admin.Options{
+			Broker:   s.Broker,
+			Version:  version(),
+			Started:  s.Started(),
+			Log:      log,
+			Stopping: func() bool { return ctx.Err() != nil },
+			Space: func() (admin.Space, error) {
+				space, err := s.Space()
+				return admin.Space{FreeBytes: space.FreeBytes, TotalBytes: space.TotalBytes, UsedBytes: space.UsedBytes}, err
+			},
+			Body: func(m *message.Message, limit int) (admin.Body, error) {
+				shown, err := openwire.ShowBody(m, limit)
+				return admin.Body{Text: shown.Text, Bytes: shown.Bytes, Cut: shown.Cut}, err
+			},
+			Properties: openwire.Properties,
+		})
+		if err != nil {
+			panic("a server that has started has a broker: " + err.Error())
+		}
+		return h
+	}
+}

@@ -1,0 +1,191 @@
+package nixie.interop;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * A TCP relay between client and broker that can cut connections without goodbye, stall them, and lose the
+ * reply to the next request. Every open pair of sockets is treated alike.
+ */
+final class CuttingProxy implements AutoCloseable {
+    private final ServerSocket server;
+    private final int target;
+    private final Set<Socket> open = ConcurrentHashMap.newKeySet();
+    private final AtomicInteger accepted = new AtomicInteger();
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition change = lock.newCondition();
+    private boolean stalled;          // guarded by lock
+    private boolean loseNextReply;    // guarded by lock: armed, waiting for a request
+    private boolean replyDoomed;      // guarded by lock: the request went through, its reply is to be lost
+    private int lost;                 // guarded by lock
+
+    CuttingProxy(int target) throws IOException {
+        this.target = target;
+        server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        daemon(this::accept, "proxy-accept");
+    }
+
+    String url() {
+        return "tcp://127.0.0.1:" + server.getLocalPort();
+    }
+
+    /** How many connections have been accepted so far. */
+    int accepted() {
+        return accepted.get();
+    }
+
+    private static void daemon(Runnable r, String name) {
+        Thread t = new Thread(r, name);
+        t.setDaemon(true);
+        t.start();
+    }
+
+    private void accept() {
+        while (!server.isClosed()) {
+            try {
+                Socket client = server.accept();
+                accepted.incrementAndGet();
+                Socket broker = new Socket();
+                open.add(client);
+                open.add(broker);
+                try {
+                    broker.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), target), 2000);
+                } catch (IOException e) {
+                    end(client, broker);
+                    continue;
+                }
+                client.setTcpNoDelay(true);
+                broker.setTcpNoDelay(true);
+                daemon(() -> relay(client, broker, true), "proxy-up");
+                daemon(() -> relay(broker, client, false), "proxy-down");
+            } catch (IOException e) {
+                return;
+            }
+        }
+    }
+
+    private void relay(Socket from, Socket to, boolean up) {
+        byte[] buffer = new byte[64 * 1024];
+        try {
+            InputStream in = from.getInputStream();
+            OutputStream out = to.getOutputStream();
+            for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+                if (!pass(up)) {
+                    break;
+                }
+                out.write(buffer, 0, n);
+                out.flush();
+            }
+        } catch (IOException e) {
+            // Cut; the other direction ends too.
+        }
+        end(from, to);
+    }
+
+    /** Waits out a stall; false where the connection is to be cut in place of these bytes. */
+    private boolean pass(boolean up) {
+        lock.lock();
+        try {
+            while (stalled) {
+                change.awaitUninterruptibly();
+            }
+            if (up && loseNextReply) {
+                loseNextReply = false;
+                replyDoomed = true;
+            } else if (!up && replyDoomed) {
+                replyDoomed = false;
+                lost++;
+                change.signalAll();
+                return false;
+            }
+            return true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private void end(Socket a, Socket b) {
+        for (Socket s : new Socket[] {a, b}) {
+            open.remove(s);
+            try {
+                s.close();
+            } catch (IOException e) {
+                // Closed already.
+            }
+        }
+    }
+
+    /** Closes every connection now, with a reset rather than an orderly end. */
+    void cut() {
+        for (Socket s : open) {
+            try {
+                s.setSoLinger(true, 0);
+                s.close();
+            } catch (IOException e) {
+                // Closed already.
+            }
+            open.remove(s);
+        }
+    }
+
+    /** Holds back all bytes, both ways, until {@link #resume}. */
+    void stall() {
+        set(true);
+    }
+
+    void resume() {
+        set(false);
+    }
+
+    private void set(boolean value) {
+        lock.lock();
+        try {
+            stalled = value;
+            change.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Lets the next request through and cuts the connection in place of the broker's next bytes. */
+    void loseNextReply() {
+        lock.lock();
+        try {
+            loseNextReply = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits until n replies have been lost since the start. */
+    boolean awaitLost(int n, long millis) throws InterruptedException {
+        long left = TimeUnit.MILLISECONDS.toNanos(millis);
+        lock.lock();
+        try {
+            while (lost < n && left > 0) {
+                left = change.awaitNanos(left);
+            }
+            return lost >= n;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        server.close();
+        resume();
+        cut();
+    }
+}

@@ -1,0 +1,290 @@
+package nixie.interop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import javax.jms.JMSException;
+import javax.jms.Message;
+import javax.jms.MessageConsumer;
+import javax.jms.MessageListener;
+import javax.jms.Session;
+import javax.jms.TransactionRolledBackException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The failover transport: reconnects with outstanding messages and transactions; C22. */
+class FailoverTest {
+    private static final String QUICK = "?initialReconnectDelay=10&maxReconnectDelay=100&useExponentialBackOff=false";
+
+    @RegisterExtension static final Broker broker = Broker.plain();
+
+    private static String failover(String url) {
+        return "failover:(" + url + ")" + QUICK;
+    }
+
+    /** Sends and receives go on over a restart, each message once. */
+    @Test
+    void goes_on_after_a_restart() throws Exception {
+        String queue = Mail.unique("restart");
+        try (Client c = Client.open(failover(broker.process().url()))) {
+            Session s = c.auto();
+            MessageConsumer consumer = Client.consumer(s, queue);
+            Mail.send(s, queue, "m0");
+            assertEquals("m0#1", Mail.label(Mail.must(consumer)));
+            broker.process().restart();
+            Mail.send(s, queue, "m1");
+            assertEquals("m1#1", Mail.label(Mail.must(consumer)));
+            Mail.none(consumer);
+        }
+    }
+
+    /** R-CLIENT-60: a transaction that had received is rolled back by a cut; its messages come again, counted. */
+    @Test
+    void cut_in_the_middle_of_a_transaction() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        Mail.send(broker.url(), in, "m0", "m1", "m2");
+        try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.open(failover(proxy.url()))) {
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, in);
+            assertEquals("m0#1", Mail.label(Mail.must(consumer)));
+            Mail.send(s, out, "forwarded");
+            proxy.cut();
+            assertThrows(TransactionRolledBackException.class, s::commit);
+            assertEquals(0, Mail.browse(broker.url(), out).size(), "sent in the rolled back transaction");
+            for (int i = 0; i < 3; i++) {
+                Message m = Mail.must(consumer);
+                assertEquals("m" + i, Mail.body(m));
+                assertTrue(i > 0 || m.getJMSRedelivered(), "m0 flagged redelivered");
+            }
+            Mail.send(s, out, "again");
+            s.commit();
+        }
+        assertEquals(List.of("again#1"), Mail.take(broker.url(), out, 1));
+        Mail.awaitDepth(broker.url(), in, 0);
+        Mail.deadLetters(broker.url(), in, 0);
+    }
+
+    /** R-CLIENT-62: a transaction that only sends is replayed after a cut and commits whole. */
+    @Test
+    void cut_while_sending_in_a_transaction() throws Exception {
+        String queue = Mail.unique("replay");
+        try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.open(failover(proxy.url()))) {
+            Session s = c.transacted();
+            Mail.send(s, queue, "m0", "m1");
+            proxy.cut();
+            Mail.send(s, queue, "m2");
+            s.commit();
+        }
+        assertEquals(List.of("m0#1", "m1#1", "m2#1"), Mail.take(broker.url(), queue, 3));
+    }
+
+    /** R-CLIENT-62: the reply to a commit is lost; the client is told "rolled back", the broker did it once. */
+    @Test
+    void lost_reply_to_a_commit() throws Exception {
+        String queue = Mail.unique("in-doubt");
+        try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.open(failover(proxy.url()))) {
+            Session s = c.transacted();
+            Mail.send(s, queue, "m0", "m1");
+            proxy.loseNextReply();
+            assertThrows(TransactionRolledBackException.class, s::commit);
+            assertTrue(proxy.awaitLost(1, 1000));
+        }
+        assertEquals(List.of("m0#1", "m1#1"), Mail.take(broker.url(), queue, 2));
+    }
+
+    /** R-CLIENT-61: consumers come back with prefetch 0 and get their window by a ConsumerControl. */
+    @ParameterizedTest
+    @CsvSource({"0", "1", "1000"})
+    void consumers_come_back(int prefetch) throws Exception {
+        String queue = Mail.unique("window");
+        try (CuttingProxy proxy = new CuttingProxy(broker.port());
+                Client c = Client.to(failover(proxy.url())).prefetch(prefetch).open()) {
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, queue);
+            for (int i = 0; i < 3; i++) {
+                Mail.send(broker.url(), queue, "m" + i);
+                assertEquals("m" + i + "#1", Mail.label(Mail.must(consumer)));
+                s.commit();
+                proxy.cut();
+            }
+            Mail.none(consumer);
+        }
+        Mail.awaitDepth(broker.url(), queue, 0);
+    }
+
+    /** A durable subscription over a failover connection: nothing missed, nothing twice. */
+    @Test
+    void durable_subscription_over_a_cut() throws Exception {
+        String topic = Mail.unique("topic");
+        try (CuttingProxy proxy = new CuttingProxy(broker.port());
+                Client c = Client.to(failover(proxy.url())).clientId(Mail.unique("client")).open()) {
+            Session s = c.transacted();
+            MessageConsumer consumer = s.createDurableSubscriber(s.createTopic(topic), "sub");
+            Mail.send(broker.url(), "topic://" + topic, "m0", "m1");
+            assertEquals("m0", Mail.next(consumer));
+            s.commit();
+            proxy.cut();
+            Mail.send(broker.url(), "topic://" + topic, "m2");
+            assertEquals("m1", Mail.next(consumer));
+            assertEquals("m2", Mail.next(consumer));
+            s.commit();
+            Mail.none(consumer);
+            consumer.close();
+            s.unsubscribe("sub");
+        }
+    }
+
+    /** R-EDGE-09: a message read but not acknowledged before the cut is not lost as a "duplicate". */
+    @Test
+    @Reference.Beyond("R-EDGE-09: dead-lettered unprocessed")
+    void individual_acknowledgement_over_a_cut() throws Exception {
+        String queue = Mail.unique("individual");
+        Mail.send(broker.url(), queue, "m0", "m1");
+        try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.open(failover(proxy.url()))) {
+            Session s = c.session(4);
+            MessageConsumer consumer = Client.consumer(s, queue);
+            assertEquals("m0", Mail.next(consumer));
+            proxy.cut();
+            Set<String> seen = new HashSet<>();
+            Message m = consumer.receive(Mail.SOON);
+            for (; m != null; m = consumer.receive(1500)) {
+                seen.add(Mail.body(m));
+                m.acknowledge();
+            }
+            assertTrue(seen.contains("m1"), seen.toString());
+        }
+        // m0 is either delivered again or still in the queue or a labelled dead letter: it is somewhere.
+        int left = Mail.take(broker.url(), queue, 0).size();
+        if (left == 0) {
+            Message dead = null;
+            try (Client c = Client.open(broker.url())) {
+                Session s = c.auto();
+                dead = s.createConsumer(Client.destination(Mail.DLQ), "origin = '" + queue + "'").receive(Mail.QUIET);
+            }
+            assertTrue(dead == null || dead.getStringProperty(Mail.CAUSE).contains("Suppressing duplicate"), "" + dead);
+        }
+    }
+
+    /** One run of C22: a listener that commits every 5 messages, over three restarts. */
+    @ParameterizedTest
+    @CsvSource({"false,1000", "true,1000", "true,1"})
+    void C22_restart_in_the_middle_of_a_batch(boolean kill, int prefetch) throws Exception {
+        String queue = Mail.unique("C22");
+        int total = 200;
+        Mail.send(broker.process().url(), queue, Mail.numbered(total));
+        Random random = new Random(22);
+        Batches batches = new Batches(total);
+        int restarts = kill ? 2 : 3;
+        try (Client c = Client.to(failover(broker.process().url())).limit(6).prefetch(prefetch).open()) {
+            batches.session = c.transacted();
+            Client.consumer(batches.session, queue).setMessageListener(batches);
+            for (int i = 0; i < restarts; i++) {
+                Thread.sleep(i == 0 ? 700 : 200 + random.nextInt(600));
+                if (kill) {
+                    broker.process().kill();
+                    broker.process().start();
+                } else {
+                    broker.process().restart();
+                }
+            }
+            assertTrue(batches.done.await(60, TimeUnit.SECONDS), () -> "missing " + batches.missing());
+            Mail.awaitDepth(broker.url(), queue, 0);
+        }
+        batches.check(restarts);
+        Mail.deadLetters(broker.url(), queue, 0);
+        Mail.awaitDepth(broker.url(), queue, 0);
+    }
+
+    /** A transacted listener that works 20 ms a message, commits every 5 and notes what became of each. */
+    private static final class Batches implements MessageListener {
+        final CountDownLatch done = new CountDownLatch(1);
+        private final int total;
+        private final Set<String> committed = new HashSet<>();
+        private final Set<String> doubtful = new HashSet<>();
+        private final List<String> first = new ArrayList<>();
+        private final List<String> wrong = new ArrayList<>();
+        private final List<String> batch = new ArrayList<>();
+        private final AtomicInteger exceptions = new AtomicInteger();
+        volatile Session session;
+
+        Batches(int total) {
+            this.total = total;
+        }
+
+        @Override
+        public synchronized void onMessage(Message m) {
+            try {
+                String text = Mail.body(m);
+                if (committed.contains(text)) {
+                    wrong.add(text + " delivered after its commit");
+                }
+                if (doubtful.contains(text) && !m.getJMSRedelivered()) {
+                    wrong.add(text + " repeated without the flag");
+                }
+                if (!first.contains(text)) {
+                    first.add(text);
+                }
+                batch.add(text);
+                Thread.sleep(20);
+                Set<String> open = missing();
+                open.removeAll(batch);
+                if (batch.size() >= 5 || open.isEmpty()) {
+                    commit();
+                }
+            } catch (JMSException | InterruptedException e) {
+                wrong.add(e.toString());
+            }
+        }
+
+        private void commit() {
+            List<String> now = List.copyOf(batch);
+            batch.clear();
+            try {
+                session.commit();
+                committed.addAll(now);
+                doubtful.removeAll(now);
+            } catch (JMSException e) {
+                exceptions.incrementAndGet();
+                doubtful.addAll(now);
+                try {
+                    session.rollback();
+                } catch (JMSException again) {
+                    wrong.add("rollback: " + again);
+                }
+            }
+            if (missing().isEmpty()) {
+                done.countDown();
+            }
+        }
+
+        /** What is neither committed nor in a commit whose outcome the client does not know. */
+        synchronized Set<String> missing() {
+            Set<String> out = new HashSet<>(Arrays.asList(Mail.numbered(total)));
+            out.removeAll(committed);
+            out.removeAll(doubtful);
+            return out;
+        }
+
+        synchronized void check(int restarts) {
+            if (!wrong.isEmpty()) {
+                fail(wrong.toString());
+            }
+            assertEquals(Arrays.asList(Mail.numbered(total)), first, "order of first deliveries");
+            assertTrue(exceptions.get() <= restarts, exceptions + " rollback exceptions for " + restarts + " restarts");
+        }
+    }
+}
