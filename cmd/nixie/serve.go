@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/nixiemq/nixie/internal/admin"
