@@ -1,0 +1,125 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/store"
+)
+
+// A disk is free space that a test sets.
+type disk struct{ free atomic.Uint64 }
+
+func (d *disk) space() (store.Space, error) {
+	return store.Space{FreeBytes: d.free.Load(), TotalBytes: 100 << 30}, nil
+}
+
+const limit = 2 << 30 // 2 % of the disk is larger than 256 MiB
+
+func TestProducersAreRefusedWhileTheDiskIsNearlyFull(t *testing.T) {
+	d := &disk{}
+	d.free.Store(limit + 1)
+	inHouse(t, func(o *Options) { o.Space = d.space }, func(h *house) {
+		c := h.client()
+		c.must(c.send(c.msg(orders, "m1"), ""))
+		c.must(c.send(c.msg(orders, "m2"), ""))
+		k := c.consume(orders)
+		got := c.take()
+		d.free.Store(limit - 1)
+		time.Sleep(2 * spaceInterval)
+		if err := c.send(c.msg(orders, "m3"), ""); !errors.Is(err, message.ErrOverLimit) {
+			t.Errorf("send to a full disk: %v, want over limit", err)
+		}
+		c.must(c.c.Begin("TX:1"))
+		if err := c.send(c.msg(orders, "m4"), "TX:1"); !errors.Is(err, message.ErrOverLimit) {
+			t.Errorf("transacted send to a full disk: %v, want over limit", err)
+		}
+		// Acknowledging, dead-lettering and reading go on.
+		c.must(c.ack(queue.Standard, k, got[0], got[0], 1, ""))
+		c.must(c.ack(queue.Poison, k, got[1], got[1], 1, "", poisonText(1)))
+		c.must(c.send(c.msg(orders, "passing", func(m *message.Message) { m.Persistent = false }), ""))
+		c.consume(dlq)
+		want(t, "while full", c.take(), "passing", "m2")
+		if n := h.broker.Counted(DiskLow); n != 1 {
+			t.Errorf("told %d times, want once", n)
+		}
+		d.free.Store(limit + 1)
+		time.Sleep(2 * spaceInterval)
+		c.must(c.send(c.msg(orders, "m5"), ""))
+		want(t, "after", c.take(), "m5")
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+func TestProducersWaitForTheDiskIfAsked(t *testing.T) {
+	d := &disk{}
+	inHouse(t, func(o *Options) { o.Space, o.BlockWhenFull = d.space, true }, func(h *house) {
+		c := h.client()
+		time.AfterFunc(time.Hour, func() { d.free.Store(limit + 1) })
+		start := time.Now()
+		c.must(c.send(c.msg(orders, "m1"), ""))
+		if waited := time.Since(start); waited < time.Hour || waited > time.Hour+2*spaceInterval {
+			t.Errorf("waited %v, want an hour", waited)
+		}
+		d.free.Store(0)
+		time.Sleep(2 * spaceInterval)
+		ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
+		defer cancel()
+		answered := make(chan error, 1)
+		c.c.Send(ctx, c.msg(orders, "m2"), "", func(err error) { answered <- err })
+		if err := <-answered; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("send that gave up: %v", err)
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+func TestLargeTransactionIsStagedAndComesOutWhole(t *testing.T) {
+	inHouse(t, func(o *Options) { o.Limits.TransactionBytes = 4096 }, func(h *house) {
+		c := h.client()
+		c.must(c.c.Begin("TX:1"))
+		c.must(c.c.Begin("TX:2"))
+		for _, s := range bodies(20) {
+			c.must(c.send(c.msg(orders, s), "TX:1"))
+			c.must(c.send(c.msg(orders, "never "+s), "TX:2"))
+		}
+		c.must(c.settle(c.c.Commit, "TX:1"))
+		c.must(c.settle(c.c.Rollback, "TX:2"))
+		h.kill()
+		c = h.client()
+		k := c.consume(orders)
+		got := c.take()
+		want(t, "committed", got, bodies(20)...)
+		c.must(c.ack(queue.Standard, k, got[0], got[19], 20, ""))
+		c.take()
+		if n := h.broker.Queues()[0].Messages; n != 0 {
+			t.Errorf("%d messages left", n)
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+func TestSendBeforeATransactionStaysAheadOfIt(t *testing.T) {
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		var wanted []string
+		for i := range 100 {
+			a, b := bodies(200)[2*i], bodies(200)[2*i+1]
+			wanted = append(wanted, a, b)
+			answered := make(chan error, 1)
+			c.c.Send(h.t.Context(), c.msg(orders, a), "", func(err error) { answered <- err }) // nobody waits yet
+			c.must(c.c.Begin("TX"))
+			c.must(c.send(c.msg(orders, b), "TX"))
+			c.must(c.settle(c.c.Commit, "TX"))
+			c.must(<-answered)
+		}
+		c.consume(orders)
+		want(t, "order", c.take(), wanted...)
+		c.c.Close(message.Closed, "", -1)
+	})
+}
