@@ -1,14 +1,18 @@
 package pebblestore
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
-	"bytes"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/nixiemq/nixie/internal/store"
 	"github.com/nixiemq/nixie/internal/store/combiner"
 )
+
+// maxMemTables is how many tables in memory may wait to be written; with as many,
+// commits wait too.
+const maxMemTables = 4
 
 // An engine is the Store as the combiner sees it.
 type engine Store
@@ -16,6 +20,11 @@ type engine Store
 // Apply encodes the items into one Pebble batch, hands it to the log and makes
 // it visible. It does not wait for the disk.
 func (e *engine) Apply(items []combiner.Item) (combiner.Commit, error) {
+	if e.reserve.isFull() {
+		if err := e.awaitRoom(); err != nil {
+			return nil, err
+		}
+	}
 	b := e.db.NewBatch()
 	durable, deleted, size := false, 0, 0
 	for _, item := range items {
@@ -37,6 +46,24 @@ func (e *engine) Apply(items []combiner.Item) (combiner.Commit, error) {
 	e.sweeper.note(size, deleted)
 	c := &commit{b: b, e: e, durable: durable}
 	return c, c.start()
+}
+
+// awaitRoom returns when the tables in memory have room for more although the
+// disk is full. Pebble would wait inside the commit, where nothing can end it.
+func (e *engine) awaitRoom() error {
+	limit := uint64(maxMemTables-1)*uint64(e.o.MemTableBytes) - uint64(e.o.MemTableBytes)/2
+	deadline := e.o.Clock.Now().Add(e.o.FullTime)
+	for e.reserve.isFull() && e.db.Metrics().MemTable.Size > limit {
+		if e.o.Clock.Now().After(deadline) {
+			err := fmt.Errorf("%w: nothing could be written in %s for %v", store.ErrFull, e.dir, e.o.FullTime)
+			e.failure.fatal(err)
+			return err
+		}
+		again, stop := e.o.Clock.At(e.o.Clock.Now().Add(fullPause))
+		<-again
+		stop()
+	}
+	return e.failure.cause()
 }
 
 // encode appends the operations to b and returns how many of them delete.

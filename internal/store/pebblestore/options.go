@@ -42,6 +42,11 @@ type Options struct {
 	// when there is plenty. Zero: DefaultReserveBytes; negative: none.
 	ReserveBytes int64
 
+	// FullTime is how long commits wait for a disk that is full before that is
+	// fatal. Until then nothing is lost and all goes on when there is room. Zero:
+	// DefaultFullTime.
+	FullTime time.Duration
+
 	// OnFatal is called once when the log cannot be written: nothing can be
 	// committed any more, and only a new start can tell what was. It must not
 	// use the store. Nil: print what happened, and what to do, to standard error,
@@ -61,6 +66,7 @@ const (
 	DefaultCacheBytes    = 16 << 20
 	DefaultQuietTime     = 3 * time.Second
 	DefaultReserveBytes  = 32 << 20
+	DefaultFullTime      = 10 * time.Second
 )
 
 // ExitFatal is the exit status when the log cannot be written (EX_TEMPFAIL).
@@ -91,6 +97,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.QuietTime == 0 {
 		o.QuietTime = DefaultQuietTime
+	}
+	if o.FullTime == 0 {
+		o.FullTime = DefaultFullTime
 	}
 	if o.ReserveBytes == 0 {
 		o.ReserveBytes = DefaultReserveBytes

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -18,26 +18,31 @@ const (
 	plenty = 4
 	// fullPause is how long writing stops where the disk is full and no reserve
 	// is left. Pebble tries again at once otherwise, for ever.
-	fullPause = 200 * time.Millisecond
+	fullPause = 50 * time.Millisecond
 )
 
 // A reserve is a file that holds nothing but room. When the disk is full it is
 // given up, so that what is being written still gets to the disk, and the owner
 // hears of it and can stop producers while acknowledgements go on.
 type reserve struct {
-	fs        vfs.FS // not the one that calls full
-	dir       string
-	size      int64 // none where not positive
-	clock     clock.Clock
-	logger    *slog.Logger
-	onTrouble func(error)
+	fs       vfs.FS // not the one that calls onFull
+	dir      string
+	size     int64         // none where not positive
+	patience time.Duration // Options.FullTime
+	clock    clock.Clock
+	teller   *teller
 
-	mu   sync.Mutex
-	made bool
+	full atomic.Bool // the disk was full when last written to; cleared by wrote
+
+	mu    sync.Mutex
+	made  bool
+	since time.Time     // of the first failure since a table could be written
+	stuck chan struct{} // closed when the disk stays full while the store is opened
 }
 
 func newReserve(o Options, dir string) *reserve {
-	return &reserve{fs: o.FS, dir: dir, size: o.ReserveBytes, clock: o.Clock, logger: o.Logger, onTrouble: o.OnTrouble}
+	t := &teller{logger: o.Logger, onTrouble: o.OnTrouble, clock: o.Clock}
+	return &reserve{fs: o.FS, dir: dir, size: o.ReserveBytes, patience: o.FullTime, clock: o.Clock, teller: t}
 }
 
 func (r *reserve) path() string { return r.fs.PathJoin(r.dir, reserveFile) }
@@ -56,7 +61,7 @@ func (r *reserve) make() {
 		return
 	}
 	if err := r.allocate(); err != nil {
-		r.logger.Warn("no reserve for a full disk", "dir", r.dir, "err", err)
+		r.teller.tell("make the reserve", err)
 		return
 	}
 	r.setMade(true)
@@ -91,28 +96,68 @@ func writeZeros(f vfs.File, size int64) error {
 	return nil
 }
 
-// full is called when the disk is full, by whoever writes; all other writing
+// wrote notes that a table could be written.
+func (r *reserve) wrote() {
+	r.full.Store(false)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.since = time.Time{}
+}
+
+// isFull reports whether the disk was full when last a table was to be written.
+func (r *reserve) isFull() bool { return r.full.Load() }
+
+// onFull is called when the disk is full, by whoever writes; all other writing
 // waits until it returns, and the failed write is then tried once more.
-func (r *reserve) full() {
+func (r *reserve) onFull() {
+	r.full.Store(true)
+	r.watchOpen()
 	err := r.fs.Remove(r.path())
 	switch {
 	case err == nil:
 		r.setMade(false)
-		err = fmt.Errorf("%w: the reserve of %d bytes in %s was given up", store.ErrFull, r.size, r.dir)
+		err = fmt.Errorf("%w: the reserve of %d bytes was given up", store.ErrFull, r.size)
 	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%w: %s, and no reserve is left", store.ErrFull, r.dir)
 		c, stop := r.clock.At(r.clock.Now().Add(fullPause))
 		<-c
 		stop()
+		err = fmt.Errorf("%w, and no reserve is left", store.ErrFull)
 	default:
-		err = fmt.Errorf("%w: give up the reserve in %s: %w", store.ErrFull, r.dir, err)
+		err = fmt.Errorf("%w: give up the reserve: %w", store.ErrFull, err)
 	}
-	r.logger.Error("disk full", "err", err)
-	if r.onTrouble != nil {
-		r.onTrouble(err)
+	r.teller.tell("write in "+r.dir, err)
+}
+
+// watchOpen closes stuck when the disk has been full for too long.
+func (r *reserve) watchOpen() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	if r.since.IsZero() {
+		r.since = now
+	}
+	if r.stuck != nil && now.Sub(r.since) >= r.patience {
+		close(r.stuck)
+		r.stuck = nil
 	}
 }
 
+// opening returns a channel that is closed when the disk stays full.
+func (r *reserve) opening() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stuck = make(chan struct{})
+	return r.stuck
+}
+
+// opened ends what opening began.
+func (r *reserve) opened() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stuck = nil
+}
+
+// isMade reports whether there is a reserve now.
 func (r *reserve) isMade() bool { return r.bytes() > 0 }
 
 // bytes is what the reserve takes now.

@@ -29,52 +29,77 @@ type Store struct {
 
 // Open opens the store in a directory, which it creates. A directory that
 // another process or store has open is store.ErrHeld, and the error names the
-// holder; one that is newer or not ours is ErrFormat.
+// holder; one that is newer or not ours is ErrFormat. store.ErrFull means that
+// there is no room to start in; the directory then stays locked until there is,
+// or the process ends.
 func Open(dir string, o Options) (store.Store, error) {
 	o = o.withDefaults()
+	if o.OnFatal == nil {
+		o.OnFatal = exitFatal(dir)
+	}
 	if err := o.FS.MkdirAll(dir, 0o750); err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
+		return nil, fmt.Errorf("open store: %w", classify(err))
 	}
 	r := newReserve(o, dir)
-	o.FS = vfs.OnDiskFull(o.FS, r.full)
+	o.FS = vfs.OnDiskFull(o.FS, r.onFull)
 	lock, err := lockDirectory(o.FS, dir, o.Clock.Now())
 	if err != nil {
-		return nil, fmt.Errorf("open store: %w", err)
+		return nil, fmt.Errorf("open store: %w", classify(err))
 	}
-	s, err := open(dir, o, lock, r)
+	s := &Store{dir: dir, o: o, lock: lock, reserve: r, readers: newReaders(), failure: &failure{}}
+	stuck := r.opening()
+	opened := make(chan error, 1) // takes the one result there is
+	go func() { opened <- s.open() }()
+	select {
+	case err = <-opened:
+		r.opened()
+	case <-stuck:
+		go s.abandon(opened)
+		return nil, fmt.Errorf("open store: %w: %s cannot be written", store.ErrFull, dir)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open store: %w", err), unlockDirectory(o.FS, dir, lock))
 	}
 	return s, nil
 }
 
-func open(dir string, o Options, lock *pebble.Lock, r *reserve) (*Store, error) {
-	if err := checkFormat(o.FS, dir); err != nil {
-		return nil, err
+// open does what must be done under the lock.
+func (s *Store) open() error {
+	if err := checkFormat(s.o.FS, s.dir); err != nil {
+		return err
 	}
-	if o.OnFatal == nil {
-		o.OnFatal = exitFatal(dir)
-	}
-	s := &Store{dir: dir, o: o, lock: lock, reserve: r, readers: newReaders(), failure: &failure{}}
 	var err error
-	if s.db, err = pebble.Open(dir, s.pebbleOptions()); err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, classify(err))
+	if s.db, err = pebble.Open(s.dir, s.pebbleOptions()); err != nil {
+		return fmt.Errorf("%s: %w", s.dir, classify(err))
 	}
 	if err := s.failure.cause(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", dir, err), s.db.Close())
+		return errors.Join(fmt.Errorf("%s: %w", s.dir, err), s.db.Close())
 	}
 	epochs, err := readEpochs(s.db)
 	if err != nil {
-		return nil, errors.Join(err, s.db.Close())
+		return errors.Join(err, s.db.Close())
 	}
-	s.sweeper = newSweeper(s.db, o, r)
-	s.combiner = combiner.New((*engine)(s), combiner.Options{Limits: o.Limits, MergeBytes: o.MergeBytes, Epochs: epochs})
+	s.sweeper = newSweeper(s.db, s.o, s.reserve)
+	s.combiner = combiner.New((*engine)(s), combiner.Options{Limits: s.o.Limits, MergeBytes: s.o.MergeBytes, Epochs: epochs})
 	s.failure.notify(func(err error) {
 		s.combiner.Break(err)
-		o.OnFatal(err)
+		s.o.OnFatal(err)
 	})
 	s.sweeper.start()
-	return s, nil
+	return nil
+}
+
+// abandon waits for an opening that nobody wants any more: Pebble tries to write
+// its tables until it can.
+func (s *Store) abandon(opened <-chan error) {
+	if err := <-opened; err == nil {
+		err = s.Close()
+		s.o.Logger.Info("closed a store that could not be opened in time", "dir", s.dir, "err", err)
+		return
+	}
+	if err := unlockDirectory(s.o.FS, s.dir, s.lock); err != nil {
+		s.o.Logger.Error("give up directory", "dir", s.dir, "err", err)
+	}
 }
 
 func (s *Store) pebbleOptions() *pebble.Options {
@@ -82,10 +107,10 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		FS:                          s.o.FS,
 		Lock:                        s.lock,
 		Logger:                      pebbleLog{logger: s.o.Logger, failure: s.failure},
-		EventListener:               listen(s.o.Logger, s.o.OnTrouble),
+		EventListener:               listen(s.reserve.teller, s.reserve),
 		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                uint64(s.o.MemTableBytes),
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: maxMemTables,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       40,
 		LBaseMaxBytes:               256 << 20,

@@ -52,14 +52,14 @@ func TestDrainedSpaceComesBack(t *testing.T) {
 	}{
 		"all drained":                  {func(int) bool { return false }, 0.05},
 		"every twentieth is kept":      {func(i int) bool { return i%20 == 0 }, 0.15},
-		"the newest quarter is kept":   {func(i int) bool { return i >= 15_000 }, 0.40},
-		"hardly anything is drained":   {func(i int) bool { return i >= 200 }, 1.1},
+		"the newest quarter is kept":   {func(i int) bool { return i >= 4500 }, 0.40},
+		"hardly anything is drained":   {func(i int) bool { return i >= 60 }, 1.1},
 		"every second message is kept": {func(i int) bool { return i%2 == 0 }, 0.65},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const n, size = 20_000, 1 << 10
+			const n, size = 6000, 3 << 10
 			dir := t.TempDir()
 			s := opened(t, dir, Options{MemTableBytes: 2 << 20, QuietTime: -1, ReserveBytes: -1})
 			h := acquire(t, s)

@@ -8,8 +8,10 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/store"
 )
 
@@ -103,20 +105,50 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 	l.failure.fatal(err)
 }
 
-// listen returns the events that an owner should hear of. onTrouble must not
-// block: Pebble holds a lock while it tells.
-func listen(logger *slog.Logger, onTrouble func(error)) *pebble.EventListener {
-	trouble := func(what string, err error) {
-		err = fmt.Errorf("%s: %w", what, classify(err))
-		logger.Error("store in trouble", "err", err)
-		if onTrouble != nil {
-			onTrouble(err)
-		}
+// A teller tells the owner and the log of trouble in the background.
+type teller struct {
+	logger    *slog.Logger
+	onTrouble func(error) // may be nil
+	clock     clock.Clock
+
+	mu   sync.Mutex
+	last time.Time // that the disk was full was told
+}
+
+// tellAgain is how often it is told that the disk is still full.
+const tellAgain = 5 * time.Second
+
+// tell tells of err. Pebble holds a lock meanwhile, so it must not block.
+func (t *teller) tell(what string, err error) {
+	err = fmt.Errorf("%s: %w", what, classify(err))
+	if errors.Is(err, store.ErrFull) && !t.again() {
+		return
 	}
+	t.logger.Error("store in trouble", "err", err)
+	if t.onTrouble != nil {
+		t.onTrouble(err)
+	}
+}
+
+// again reports whether it is time to tell of a full disk again.
+func (t *teller) again() bool {
+	now := t.clock.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now.Sub(t.last) < tellAgain {
+		return false
+	}
+	t.last = now
+	return true
+}
+
+// listen returns the events of Pebble that an owner should hear of.
+func listen(t *teller, r *reserve) *pebble.EventListener {
+	logger := t.logger
 	return &pebble.EventListener{
-		BackgroundError: func(err error) { trouble("background work", err) },
+		BackgroundError: func(err error) { t.tell("background work", err) },
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			trouble("damaged file "+info.Path, info.Details)
+			t.tell("damaged file "+info.Path, info.Details)
 		},
 		PossibleAPIMisuse: func(info pebble.PossibleAPIMisuseInfo) {
 			// A range deletion that overtakes the deletion of its keys looks the
@@ -129,6 +161,7 @@ func listen(logger *slog.Logger, onTrouble func(error)) *pebble.EventListener {
 		WriteStallEnd: func() { logger.Info("commits go on") },
 		FlushEnd: func(info pebble.FlushInfo) {
 			if info.Err == nil {
+				r.wrote()
 				logger.Debug("table written", "took", info.TotalDuration)
 			}
 		},

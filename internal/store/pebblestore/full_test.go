@@ -1,0 +1,323 @@
+package pebblestore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/nixiemq/nixie/internal/store"
+)
+
+// smallDisk mounts a file system of so many bytes.
+func smallDisk(t *testing.T, bytes int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		t.Skipf("a small file system cannot be mounted here (root on %s can): %v", runtime.GOOS, err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	return dir
+}
+
+// A heard keeps what a store tells its owner.
+type heard struct {
+	mu      sync.Mutex
+	fatal   []error
+	trouble []error
+}
+
+func (h *heard) options(o Options) Options {
+	keep := func(to *[]error) func(error) {
+		return func(err error) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			*to = append(*to, err)
+		}
+	}
+	o.OnFatal, o.OnTrouble = keep(&h.fatal), keep(&h.trouble)
+	return o
+}
+
+// checkFull checks that the owner was told once that the disk is full.
+func (h *heard) checkFull(t *testing.T) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.fatal) != 1 || !errors.Is(h.fatal[0], store.ErrFull) {
+		t.Errorf("OnFatal heard %v, want ErrFull once", h.fatal)
+	}
+}
+
+// fillUp commits from several goroutines until each is refused, and returns the
+// keys whose commits were answered.
+func fillUp(t *testing.T, h store.Shard) map[string]bool {
+	t.Helper()
+	var mu sync.Mutex
+	answered := map[string]bool{}
+	var wg sync.WaitGroup
+	for c := range 4 {
+		wg.Go(func() {
+			value := randomBytes(10 << 10)
+			for i := range 100_000 {
+				k := fmt.Sprintf("%d %06d", c, i)
+				var b store.Batch
+				b.PutOnce([]byte(k), value)
+				if err := committed(h, &b); err != nil {
+					if !errors.Is(err, store.ErrFull) {
+						t.Errorf("%v, want ErrFull", err)
+					}
+					return
+				}
+				mu.Lock()
+				answered[k] = true
+				mu.Unlock()
+			}
+			t.Error("the disk was not full")
+		})
+	}
+	wg.Wait()
+	return answered
+}
+
+func checkThere(t *testing.T, h store.Shard, answered map[string]bool) {
+	t.Helper()
+	found := map[string]bool{}
+	err := h.Scan(nil, nil, func(k, v []byte) bool {
+		if len(v) != 10<<10 {
+			t.Errorf("%s has %d bytes", k, len(v))
+		}
+		found[string(k)] = true
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range answered {
+		if !found[k] {
+			t.Errorf("%s was answered and is not there", k)
+		}
+	}
+}
+
+// fullOptions let a small disk be full soon.
+func fullOptions(reserve int64) Options {
+	return Options{MemTableBytes: 1 << 20, QuietTime: -1, ReserveBytes: reserve, FullTime: 300 * time.Millisecond}
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, 24<<20)
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 4<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	var h heard
+	s, err := Open(data, h.options(fullOptions(-1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := acquire(t, s)
+	answered := fillUp(t, owner)
+	if len(answered) < 100 {
+		t.Errorf("only %d commits went into 20 MiB", len(answered))
+	}
+	h.checkFull(t)
+	var b store.Batch
+	b.Put([]byte("late"), nil)
+	if err := committed(owner, &b); !errors.Is(err, store.ErrFull) {
+		t.Errorf("a commit after the end: %v, want ErrFull", err)
+	}
+	checkThere(t, owner, answered) // reading goes on
+	if err := s.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+
+	// A start needs room too. The attempt ends by itself when there is some.
+	s, err = Open(data, h.options(fullOptions(-1)))
+	if err == nil {
+		s.Close()
+	} else if !errors.Is(err, store.ErrFull) {
+		t.Errorf("a start on the full disk: %v, want ErrFull", err)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	checkThere(t, acquire(t, openFreed(t, data)), answered)
+}
+
+// openFreed opens a directory that an attempt to open it may still hold.
+func openFreed(t *testing.T, dir string) store.Store {
+	t.Helper()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for range 1000 {
+		s, err := Open(dir, fullOptions(-1))
+		if err == nil {
+			t.Cleanup(func() { s.Close() })
+			return s
+		}
+		if !errors.Is(err, store.ErrHeld) {
+			t.Fatal(err)
+		}
+		<-again.C
+	}
+	t.Fatalf("%s is held for ever", dir)
+	return nil
+}
+
+func TestReserveIsGivenUpAndMadeAgain(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, 32<<20)
+	data := filepath.Join(dir, "data")
+	var h heard
+	s := opened(t, data, h.options(fullOptions(4<<20)))
+	s.reserve.make()
+	if s.reserve.bytes() != 4<<20 {
+		t.Fatal("no reserve on an empty disk")
+	}
+	// Somebody else takes what is left.
+	filler := filepath.Join(dir, "filler")
+	f, err := os.Create(filler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 64<<10))
+	}
+	f.Close()
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	owner := acquire(t, s)
+	fill(t, owner, 0, 2000, 1<<10)
+	h.mu.Lock()
+	told, fatal := h.trouble, h.fatal
+	h.mu.Unlock()
+	if len(told) == 0 || !errors.Is(told[0], store.ErrFull) || !strings.Contains(told[0].Error(), "given up") || len(fatal) > 0 {
+		t.Errorf("told %v, fatal %v; want that the reserve was given up", told, fatal)
+	}
+	if s.reserve.bytes() != 0 {
+		t.Error("the reserve is still there")
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	s.reserve.make()
+	if s.reserve.bytes() != 4<<20 {
+		t.Error("the reserve was not made again")
+	}
+}
+
+// A disk that is full for the log only, at any operation.
+func TestLogThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSyncData} {
+		for _, at := range []int32{1, 2, 5, 17} {
+			t.Run(fmt.Sprintf("%v number %d", kind, at), func(t *testing.T) {
+				t.Parallel()
+				mem := vfs.NewCrashableMem()
+				var armed atomic.Bool
+				var n atomic.Int32
+				failing := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+					if armed.Load() && op.Kind == kind && strings.HasSuffix(op.Path, ".log") && n.Add(1) >= at {
+						return &os.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+					}
+					return nil
+				}))
+				var h heard
+				o := h.options(fullOptions(-1))
+				o.FS = failing
+				s, err := Open("data", o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				owner := acquire(t, s)
+				armed.Store(true)
+				answered := fillUp(t, owner)
+				h.checkFull(t)
+				left := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0, RNG: rand.New(rand.NewPCG(1, 2))})
+				if err := s.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+				again := fullOptions(-1)
+				again.FS = left
+				checkThere(t, acquire(t, opened(t, "data", again)), answered)
+			})
+		}
+	}
+}
+
+// Tables that cannot be written do no harm to what is in the log, and the owner
+// hears of them.
+func TestTableThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	var armed atomic.Bool
+	mem := vfs.NewMem()
+	failing := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if armed.Load() && op.Kind == errorfs.OpCreate && strings.HasSuffix(op.Path, ".sst") {
+			return &os.PathError{Op: "create", Path: op.Path, Err: syscall.ENOSPC}
+		}
+		return nil
+	}))
+	var h heard
+	told := make(chan error, 1)
+	o := h.options(fullOptions(-1))
+	o.FS = failing
+	o.OnTrouble = func(err error) {
+		select {
+		case told <- err:
+		default:
+		}
+	}
+	s := opened(t, "data", o)
+	owner := acquire(t, s)
+	armed.Store(true)
+	fill(t, owner, 0, 1500, 1<<10)
+	if err := <-told; !errors.Is(err, store.ErrFull) {
+		t.Errorf("told %v, want ErrFull", err)
+	}
+	armed.Store(false)
+	fill(t, owner, 1500, 5000, 1<<10)
+	n := 0
+	if err := owner.Scan(nil, nil, func(_, _ []byte) bool { n++; return true }); err != nil || n != 6500 {
+		t.Errorf("%d keys, want 6500; %v", n, err)
+	}
+}
+
+// Left to itself, a store ends the process in a way that says what to do.
+func TestFullDiskEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	dir := smallDisk(t, 16<<20)
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childDir+"="+dir, childFills+"=yes")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	err := c.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != ExitFatal {
+		t.Errorf("%v, want exit status %d", err, ExitFatal)
+	}
+	for _, part := range []string{dir, "no space left", "Free space"} {
+		if !strings.Contains(stderr.String(), part) {
+			t.Errorf("%q does not say %q", stderr.String(), part)
+		}
+	}
+}
