@@ -164,7 +164,11 @@ func (br *browser) spend(ctx context.Context) bool {
 }
 
 func (br *browser) run(ctx context.Context) {
-	newest := br.d.b.o.Records.Next(1)
+	var newest uint64
+	// What was sent before is numbered before, since it lies before this in the mailbox.
+	if err := br.d.do(ctx, func() { newest = br.d.b.o.Records.Next(1) }); err != nil && ctx.Err() == nil {
+		newest = 0 // the queue is gone: there is nothing to see
+	}
 	var at Cursor
 	for !at.End {
 		page, next, err := br.d.look(ctx, at, br.d.b.o.Limits.BrowseEntries)
