@@ -21,6 +21,18 @@ func (s span) meets(t *pebble.SSTableInfo) bool {
 	return bytes.Compare(t.Largest.UserKey, s.lo) >= 0 && bytes.Compare(t.Smallest.UserKey, s.hi) <= 0
 }
 
+// counted reports whether it is known of every file how much it holds.
+func counted(levels [][]pebble.SSTableInfo) bool {
+	for _, tables := range levels {
+		for i := range tables {
+			if tables[i].TableStats.NumEntries == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // findGarbage looks through the files of all levels, the newest level first.
 // The spans of files that delete something are weighed each by itself, so that a
 // drained queue does not have a deep one beside it written anew.

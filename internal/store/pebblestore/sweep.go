@@ -34,8 +34,8 @@ const (
 	// sweepPasses bounds how often one sweep looks for more.
 	sweepPasses = 3
 	// statsWait and statsTries bound the wait for Pebble's own counting.
-	statsWait  = 100 * time.Millisecond
-	statsTries = 50
+	statsWait  = 20 * time.Millisecond
+	statsTries = 250
 )
 
 // A sweeper gives the space of deleted keys back when the store is quiet.
@@ -179,20 +179,19 @@ func (s *sweeper) sweep(ctx context.Context, write bool) error {
 	return nil
 }
 
-// look waits until Pebble has counted what its files hold and says where the
-// garbage is.
+// look waits until Pebble has counted what its files hold, which it does in the
+// background, and says where the garbage is.
 func (s *sweeper) look(ctx context.Context) (garbage, error) {
-	for range statsTries {
-		if m := s.db.Metrics(); m.Table.PendingStatsCollectionCount == 0 {
-			break
+	for try := 0; ; try++ {
+		levels, err := s.db.SSTables()
+		if err != nil {
+			return garbage{}, fmt.Errorf("list tables: %w", err)
+		}
+		if counted(levels) || try == statsTries {
+			return findGarbage(levels), nil
 		}
 		if !s.sleep(ctx, statsWait) {
 			return garbage{}, context.Cause(ctx)
 		}
 	}
-	levels, err := s.db.SSTables()
-	if err != nil {
-		return garbage{}, fmt.Errorf("list tables: %w", err)
-	}
-	return findGarbage(levels), nil
 }
