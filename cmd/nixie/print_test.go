@@ -113,7 +113,7 @@ func TestMessageIsDrawn(t *testing.T) {
   state       scheduled, not before 2026-01-02 03:04:05.000Z
   failed in   queue://A
   cause       poison: no` + "\uFFFD" + `way
-  deliveries  120 attempts failed, 1 counts now; 2 hand-outs ended; a client would be told the redelivery counter 1; the fate of the last hand-out is not known
+  deliveries  120 attempts failed, failure count 1; 2 hand-outs ended; a client would now be told the redelivery counter 1; the fate of the last hand-out is not known
   size        1030 bytes, as limits count them
   position    7
 

@@ -53,8 +53,8 @@ func printFacts(b *bytes.Buffer, m *admin.Detail) {
 		}
 		facts = append(facts, fact{"died", died}, fact{"failed in", d.From}, fact{"cause", causeOf(d)})
 	}
-	deliveries := fmt.Sprintf("%s, %s; %s ended; a client would be told the redelivery counter %d",
-		count(int64(m.Attempts), "attempt failed", "attempts failed"), count(int64(m.Failures), "counts now", "count now"),
+	deliveries := fmt.Sprintf("%s, failure count %d; %s ended; a client would now be told the redelivery counter %d",
+		count(int64(m.Attempts), "attempt failed", "attempts failed"), m.Failures,
 		count(int64(m.HandOuts), "hand-out", "hand-outs"), m.RedeliveryCounter)
 	if m.Suspected {
 		deliveries += "; the fate of the last hand-out is not known"

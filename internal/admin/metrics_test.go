@@ -3,6 +3,7 @@ package admin_test
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,24 @@ func TestMetricsStandOddNames(t *testing.T) {
 		} {
 			if got[name] != want {
 				h.t.Errorf("%s is %q, want %q", name, got[name], want)
+			}
+		}
+	})
+}
+
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inHouse(t, nil, func(h *house) {
+		h.kill("ORDERS", 1)
+		for series := range h.scrape() {
+			name, _, _ := strings.Cut(series, "{")
+			short := strings.TrimSuffix(strings.TrimPrefix(name, "nixie_queue"), "total") // _enqueued_
+			if strings.HasPrefix(name, "nixie_") && !strings.Contains(string(page), name) && !strings.Contains(string(page), "`"+short+"`") {
+				h.t.Errorf("docs/operations.md does not tell of %s", name)
 			}
 		}
 	})
