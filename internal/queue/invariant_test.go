@@ -100,6 +100,7 @@ func (m *Machine) brokenHeaps() error {
 			here := it.place != out && it.place != limbo
 			switch {
 			case m.due.has(it) != (it.place == scheduled), m.holds.has(it) != (it.place == waiting && it.heldUntil > m.now),
+				it.place == returned && it.heldUntil > m.now,
 				m.expiry.has(it) != (here && it.Expiration > 0):
 				err = fmt.Errorf("item %d in place %d: due %v, holds %v, expiry %v", it.Position, it.place, m.due.has(it), m.holds.has(it), m.expiry.has(it))
 			}

@@ -173,7 +173,7 @@ func (m *Machine) note(it *Item) {
 	if it.dirty || it.telling(it.saved) > want {
 		m.saveCounts(it)
 	}
-	if m.o.Marks && it.mark == nil && it.telling(it.saved) < want {
+	if m.o.Marks && it.mark == nil && it.saved < want {
 		m.marks.join(it, want)
 	}
 }
