@@ -334,3 +334,32 @@ func TestLimitlessClientIsToldEveryFailure(t *testing.T) { // three rollbacks, c
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+func TestCommitOfAStrayAckRollsBack(t *testing.T) { // better than R-BRK-11, R-BRK-12: consume and send stay one
+	inHouse(t, nil, func(h *house) {
+		out := message.Destination{Kind: message.Queue, Name: "OUT"}
+		c := h.client()
+		c.must(c.send(c.msg(orders, "in"), ""))
+		k := c.consume(orders)
+		got := c.take()
+		c.c.Close(message.ConnectionLost, "cut", queue.UnknownLast)
+		c = h.client()
+		c.must(c.c.Begin("TX:1"))
+		c.must(c.send(c.msg(out, "out"), "TX:1"))
+		c.must(c.ack(queue.Standard, k, got[0], got[0], 1, "TX:1")) // of the consumer that is gone
+		if err := c.settle(c.c.Commit, "TX:1"); err == nil {
+			t.Error("commit of an ack that fits nothing went through")
+		}
+		pull := c.consume(orders, func(s *ConsumerSpec) { s.Prefetch = 0 })
+		c.must(c.c.Begin("TX:2"))
+		c.must(c.send(c.msg(out, "out"), "TX:2"))
+		c.must(c.ack(queue.Standard, pull, got[0], got[0], 1, "TX:2")) // of a consumer that was handed nothing yet
+		if err := c.settle(c.c.Commit, "TX:2"); err == nil {
+			t.Error("commit of an ack before the first dispatch went through")
+		}
+		c.consume(out)
+		c.consume(orders)
+		want(t, "the message is there, and nothing was sent", c.take(), "in*1")
+		c.c.Close(message.Closed, "", -1)
+	})
+}

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -232,6 +233,7 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 		done(nil)
 		return
 	}
+	transactional := a.Type == queue.Standard || a.Type == queue.Individual
 	var d *destination
 	if k != nil {
 		d = k.place(a.Destination)
@@ -239,10 +241,12 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 	if d == nil {
 		c.b.tell(Event{Kind: StrayAck, Destination: a.Destination, Consumer: a.Consumer, Connection: c.info.ID, Message: a.Last.ID,
 			Text: "its consumer is not there"})
+		if a.Tx != "" && transactional {
+			c.MarkRollbackOnly(a.Tx, queue.ErrStray)
+		}
 		done(nil)
 		return
 	}
-	transactional := a.Type == queue.Standard || a.Type == queue.Individual
 	if a.Tx != "" && transactional {
 		t, err := c.transaction(a.Tx)
 		if err != nil {
@@ -250,6 +254,7 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 			return
 		}
 		t.queues[d] = true
+		done = t.unlessStray(done)
 	}
 	if a.Tx != "" && !transactional && a.Type != queue.Poison {
 		a.Tx = "" // a DELIVERED ack is never transactional (OpenWire 10.4)
@@ -257,6 +262,18 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 	err := d.box.put(ctx, work{command: queue.Ack{Consumer: a.Consumer, Type: a.Type, First: a.First, Last: a.Last,
 		Count: a.Count, Tx: a.Tx, Text: cut(a.Text), Done: done}})
 	if err != nil {
+		done(err)
+	}
+}
+
+// unlessStray makes the transaction roll back if its acknowledgement fits nothing,
+// which is no error of the acknowledgement itself: after a fail-over it happens.
+func (t *transaction) unlessStray(done func(error)) func(error) {
+	return func(err error) {
+		if errors.Is(err, queue.ErrStray) {
+			t.rollbackOnly.CompareAndSwap(nil, &err)
+			err = nil
+		}
 		done(err)
 	}
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
@@ -17,7 +18,7 @@ type transaction struct {
 	sends        []heldSend
 	bytes        int64 // of sends in memory
 	queues       map[*destination]bool
-	rollbackOnly error
+	rollbackOnly atomic.Pointer[error]
 }
 
 // A heldSend is a message that waits for the commit.
@@ -46,8 +47,8 @@ func (c *Connection) transaction(tx string) (*transaction, error) {
 
 // MarkRollbackOnly makes a later commit fail with why (R-BRK-13).
 func (c *Connection) MarkRollbackOnly(tx string, why error) {
-	if t := c.txs[tx]; t != nil && t.rollbackOnly == nil {
-		t.rollbackOnly = why
+	if t := c.txs[tx]; t != nil {
+		t.rollbackOnly.CompareAndSwap(nil, &why)
 	}
 }
 
@@ -95,8 +96,8 @@ func (c *Connection) Commit(ctx context.Context, tx string, done func(error)) {
 	}
 	defer c.busy.Done()
 	delete(c.txs, tx)
-	if t.rollbackOnly != nil {
-		why := t.rollbackOnly
+	if p := t.rollbackOnly.Load(); p != nil {
+		why := *p
 		t.rollBack(message.Rollback, why.Error(), func(error) {
 			done(fmt.Errorf("transaction %s was rolled back: %w", tx, why))
 		})

@@ -11,7 +11,7 @@ func (m *Machine) ack(c Ack) {
 	k := m.byID[c.Consumer]
 	if k == nil || k.handOuts == 0 { // R-BRK-11, R-BRK-12
 		m.tell(StrayAck, nil, fmt.Sprintf("ack of %s for consumer %s: it was handed nothing", c.Last, c.Consumer))
-		m.answer(c.Done, nil)
+		m.answer(c.Done, c.stray())
 		return
 	}
 	if c.Type == Individual {
@@ -23,9 +23,23 @@ func (m *Machine) ack(c Ack) {
 	}
 	if err != nil && c.Type == Individual { // silently ignored by ActiveMQ (spec 4.5); told here
 		m.tell(StrayAck, nil, err.Error())
-		err = nil
+		err = c.stray()
 	}
 	m.answer(c.Done, err)
+}
+
+// ErrStray answers an acknowledgement within a transaction of what its consumer
+// does not have: without it, the rest of the transaction must not be committed.
+// ActiveMQ commits the rest, and delivers the message again (R-BRK-11, R-BRK-12).
+var ErrStray = fmt.Errorf("the transaction acknowledges what its consumer does not have any more: %w", message.ErrState)
+
+// stray is the answer to an acknowledgement that fits nothing: none outside a
+// transaction, where it does no harm.
+func (a Ack) stray() error {
+	if a.Tx != "" && (a.Type == Standard || a.Type == Individual) {
+		return ErrStray
+	}
+	return nil
 }
 
 // A span is a range of what a consumer has, in the order of the hand-out.
