@@ -10,10 +10,12 @@
 // starts one physical commit with it; answer waits for the oldest commit to be
 // durable and calls the answers. While one commit is on its way to the disk the
 // next is already applied, so nothing waits for anything but the disk. Load
-// makes groups larger and commits fewer; there is no timer.
+// makes groups larger and commits fewer; there is no timer. Where nothing is on
+// its way, the caller applies its batch itself: a lone committer then has one
+// goroutine less to wait for.
 //
-// A design that lost: every caller applies its own batch, as Pebble alone does
-// it. With 64 committers it spends its time in handing the processor around.
+// A design that lost: every caller always applies its own batch, as Pebble alone
+// does it. With 64 committers it spends its time in handing the processor around.
 package combiner
 
 import (
@@ -86,6 +88,8 @@ type Combiner struct {
 	room        sync.Cond // unanswered fell below the limit, or closed
 	queue       []entry   // handed over, not applied
 	unanswered  int       // bytes of batches not answered
+	flying      int       // groups applied, or being so, and not known to be durable
+	applying    bool      // a caller or apply's goroutine is in the engine
 	owners      map[uint16]*Owner
 	epochs      map[uint16]uint64
 	broken      error // why nothing can be committed any more
@@ -218,13 +222,46 @@ func (c *Combiner) apply() {
 			if g == nil {
 				break
 			}
-			g.start(c.engine)
-			if g.err != nil {
-				c.Break(g.err)
-			}
-			c.applied <- g
+			c.start(g)
 		}
 	}
+}
+
+// start applies g and passes it on.
+func (c *Combiner) start(g *group) {
+	g.start(c.engine)
+	if g.err != nil {
+		c.Break(g.err)
+	}
+	c.applied <- g
+	c.mu.Lock()
+	c.applying = false
+	c.mu.Unlock()
+}
+
+// takeAloneLocked makes e a group of its own for its caller to apply, if nothing
+// is before it or on its way; else it returns nil.
+func (c *Combiner) takeAloneLocked(e entry) *group {
+	if c.applying || c.flying > 0 || len(c.queue) > 0 || c.drained || e.refused != nil {
+		return nil
+	}
+	c.unanswered += e.bytes
+	g := c.groupLocked()
+	g.entries = append(g.entries, e)
+	return g
+}
+
+// groupLocked is an empty group that is going to be applied.
+func (c *Combiner) groupLocked() *group {
+	c.applying = true
+	c.flying++
+	n := len(c.spare)
+	if n == 0 {
+		return &group{}
+	}
+	g := c.spare[n-1]
+	c.spare = c.spare[:n-1]
+	return g
 }
 
 // take removes the next group from the queue; nil if there is none. last says
@@ -232,15 +269,14 @@ func (c *Combiner) apply() {
 func (c *Combiner) take() (g *group, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.applying { // by a caller, who wakes us when it is done
+		return nil, false
+	}
 	if len(c.queue) == 0 {
 		c.drained = c.closed
 		return nil, c.drained
 	}
-	if n := len(c.spare); n > 0 {
-		g, c.spare = c.spare[n-1], c.spare[:n-1]
-	} else {
-		g = &group{}
-	}
+	g = c.groupLocked()
 	n, bytes := 0, 0
 	for n < len(c.queue) && n < maxMergeBatches && (n == 0 || bytes+c.queue[n].bytes <= c.mergeBytes) {
 		if c.broken != nil && c.queue[n].refused == nil {
@@ -267,11 +303,20 @@ func (c *Combiner) answer() {
 		if err := g.wait(); err != nil {
 			c.Break(err)
 		}
+		c.landed()
 		for i := range g.entries {
 			g.entries[i].done(g.outcome(&g.entries[i]))
 		}
 		c.recycle(g)
 	}
+}
+
+// landed notes that a group is durable. It comes before the answers, so that who
+// commits again at once can find nothing on its way.
+func (c *Combiner) landed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flying--
 }
 
 // recycle gives back the room that the answered group took.

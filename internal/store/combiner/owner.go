@@ -94,8 +94,13 @@ func (o *Owner) Commit(b *store.Batch, done func(err error)) {
 	if e.refused == nil {
 		e.bytes = b.SizeBytes()
 	}
-	c.pushLocked(e)
-	c.mu.Unlock()
+	if g := c.takeAloneLocked(e); g != nil {
+		c.mu.Unlock()
+		c.start(g)
+	} else {
+		c.pushLocked(e)
+		c.mu.Unlock()
+	}
 	c.wake()
 }
 
