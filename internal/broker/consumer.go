@@ -271,7 +271,8 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 func (t *transaction) unlessStray(done func(error)) func(error) {
 	return func(err error) {
 		if errors.Is(err, queue.ErrStray) {
-			t.rollbackOnly.CompareAndSwap(nil, &err)
+			why := err
+			t.rollbackOnly.CompareAndSwap(nil, &why)
 			err = nil
 		}
 		done(err)
