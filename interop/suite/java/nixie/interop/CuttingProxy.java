@@ -27,6 +27,7 @@ final class CuttingProxy implements AutoCloseable {
     private final Condition change = lock.newCondition();
     private boolean stalled;          // guarded by lock
     private boolean loseNextReply;    // guarded by lock: armed, waiting for a request
+    private boolean cutNextRequest;   // guarded by lock: armed, the next bytes from the client are not passed on
     private boolean replyDoomed;      // guarded by lock: the request went through, its reply is to be lost
     private int lost;                 // guarded by lock
 
@@ -100,6 +101,10 @@ final class CuttingProxy implements AutoCloseable {
             while (stalled) {
                 change.awaitUninterruptibly();
             }
+            if (up && cutNextRequest) {
+                cutNextRequest = false;
+                return false;
+            }
             if (up && loseNextReply) {
                 loseNextReply = false;
                 replyDoomed = true;
@@ -163,6 +168,16 @@ final class CuttingProxy implements AutoCloseable {
         lock.lock();
         try {
             loseNextReply = true;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Cuts the connection in place of the client's next bytes, which do not get through. */
+    void cutInsteadOfNextRequest() {
+        lock.lock();
+        try {
+            cutNextRequest = true;
         } finally {
             lock.unlock();
         }
