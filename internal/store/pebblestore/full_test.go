@@ -188,7 +188,9 @@ func TestReserveIsGivenUpAndMadeAgain(t *testing.T) {
 	dir := smallDisk(t, 32<<20)
 	data := filepath.Join(dir, "data")
 	var h heard
-	s := opened(t, data, h.options(fullOptions(4<<20)))
+	o := fullOptions(4 << 20)
+	o.FullTime = 30 * time.Second // there is room again at once, however slow the machine
+	s := opened(t, data, h.options(o))
 	s.reserve.make()
 	if s.reserve.bytes() != 4<<20 {
 		t.Fatal("no reserve on an empty disk")
