@@ -209,7 +209,7 @@ func TestReserveIsGivenUpAndMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner := acquire(t, s)
-	fill(t, owner, 0, 2000, 1<<10)
+	fill(t, owner, 0, 1200, 1<<10) // more than one table in memory and its log, and less than the reserve takes
 	h.mu.Lock()
 	told, fatal := h.trouble, h.fatal
 	h.mu.Unlock()
