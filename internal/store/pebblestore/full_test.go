@@ -282,6 +282,7 @@ func TestTableThatCannotBeWritten(t *testing.T) {
 	var h heard
 	told := make(chan error, 1)
 	o := h.options(fullOptions(-1))
+	o.FullTime = 30 * time.Second // there is room again at once, however slow the machine
 	o.FS = failing
 	o.OnTrouble = func(err error) {
 		select {
