@@ -6,22 +6,25 @@
 //
 //	Commit → queue → apply (merges what waits) → engine → answer → done
 //
-// Two goroutines do the work: apply takes whatever waits, up to a bound, and
-// starts one physical commit with it; answer waits for the oldest commit to be
-// durable and calls the answers. While one commit is on its way to the disk the
-// next is already applied, so nothing waits for anything but the disk. Load
-// makes groups larger and commits fewer; there is no timer. Where nothing is on
-// its way, the caller applies its batch itself: a lone committer then has one
-// goroutine less to wait for.
+// Two goroutines do the work: apply takes what waits, up to a bound, and starts
+// one physical commit with it; answer waits for the oldest commit to be durable
+// and calls the answers. The next group is taken when the one before is answered,
+// and those who were answered have had their turn to commit again: so everybody
+// who is about to commit shares the next sync. Only where much waits is it applied
+// while the disk is still busy. A lone committer, whose groups hold one batch,
+// applies it himself and has one goroutine less to wait for. There is no timer.
 //
-// A design that lost: every caller always applies its own batch, as Pebble alone
-// does it. With 64 committers it spends its time in handing the processor around.
+// Designs that lost: every caller applies its own batch, as Pebble alone does it;
+// with 64 committers half the time goes into handing the processor around. And to
+// apply at once whatever waits: then two crowds of committers take turns, and each
+// waits for the other's sync, so that 64 committers share a sync by half.
 package combiner
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/nixiemq/nixie/internal/store"
@@ -69,9 +72,11 @@ const (
 	// maxMergeBatches bounds a physical commit in batches, so that the first of
 	// a flood of tiny ones does not wait for all of them.
 	maxMergeBatches = 1024
-	// pipelineDepth is how many physical commits may wait for the disk. When as
-	// many do, apply waits, and what is handed over meanwhile forms one group.
-	pipelineDepth = 32
+	// eagerShare of MergeBytes is so much that it is worth applying while the
+	// disk is busy.
+	eagerShare = 4
+	// pipelineDepth is how many physical commits may be on their way.
+	pipelineDepth = 4
 )
 
 // A Combiner takes batches for an engine. It is safe for concurrent use.
@@ -81,15 +86,17 @@ type Combiner struct {
 	mergeBytes int
 
 	work     chan struct{} // holds one: something was handed over since apply last looked
-	applied  chan *group   // pipelineDepth; full: apply waits for the disk
+	applied  chan *group   // pipelineDepth, so that it is never full
 	finished chan struct{} // closed when all that was handed over before Close is answered
 
 	mu          sync.Mutex
 	room        sync.Cond // unanswered fell below the limit, or closed
 	queue       []entry   // handed over, not applied
+	queuedBytes int       // of queue
 	unanswered  int       // bytes of batches not answered
-	flying      int       // groups applied, or being so, and not known to be durable
+	flying      int       // groups taken and not answered; one of a lone batch: not durable
 	applying    bool      // a caller or apply's goroutine is in the engine
+	lone        bool      // the last group held one batch
 	owners      map[uint16]*Owner
 	epochs      map[uint16]uint64
 	broken      error // why nothing can be committed any more
@@ -186,6 +193,7 @@ func (c *Combiner) pushLocked(e entry) {
 		return
 	}
 	c.unanswered += e.bytes
+	c.queuedBytes += e.bytes
 	c.queue = append(c.queue, e)
 }
 
@@ -214,6 +222,7 @@ func (c *Combiner) check(b *store.Batch) error {
 func (c *Combiner) apply() {
 	defer close(c.applied)
 	for range c.work {
+		runtime.Gosched() // let those commit who have just been answered
 		for {
 			g, last := c.take()
 			if last {
@@ -227,22 +236,24 @@ func (c *Combiner) apply() {
 	}
 }
 
-// start applies g and passes it on.
-func (c *Combiner) start(g *group) {
+// start applies g and passes it on. It reports whether apply's goroutine has
+// something to do.
+func (c *Combiner) start(g *group) (more bool) {
 	g.start(c.engine)
 	if g.err != nil {
 		c.Break(g.err)
 	}
 	c.applied <- g
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.applying = false
-	c.mu.Unlock()
+	return len(c.queue) > 0 || c.closed
 }
 
 // takeAloneLocked makes e a group of its own for its caller to apply, if nothing
 // is before it or on its way; else it returns nil.
 func (c *Combiner) takeAloneLocked(e entry) *group {
-	if c.applying || c.flying > 0 || len(c.queue) > 0 || c.drained || e.refused != nil {
+	if !c.lone || c.applying || c.flying > 0 || len(c.queue) > 0 || c.drained || e.refused != nil {
 		return nil
 	}
 	c.unanswered += e.bytes
@@ -276,6 +287,9 @@ func (c *Combiner) take() (g *group, last bool) {
 		c.drained = c.closed
 		return nil, c.drained
 	}
+	if c.flying > 0 && (c.queuedBytes < c.mergeBytes/eagerShare || c.flying == pipelineDepth) {
+		return nil, false // answer wakes us
+	}
 	g = c.groupLocked()
 	n, bytes := 0, 0
 	for n < len(c.queue) && n < maxMergeBatches && (n == 0 || bytes+c.queue[n].bytes <= c.mergeBytes) {
@@ -285,6 +299,8 @@ func (c *Combiner) take() (g *group, last bool) {
 		bytes += c.queue[n].bytes
 		n++
 	}
+	c.queuedBytes -= bytes
+	c.lone = n == 1
 	if n == len(c.queue) {
 		g.entries, c.queue = c.queue, g.entries[:0]
 		return g, false
@@ -303,20 +319,31 @@ func (c *Combiner) answer() {
 		if err := g.wait(); err != nil {
 			c.Break(err)
 		}
-		c.landed()
+		lone := len(g.entries) == 1
+		if lone {
+			c.landed()
+		}
 		for i := range g.entries {
 			g.entries[i].done(g.outcome(&g.entries[i]))
 		}
 		c.recycle(g)
+		if !lone {
+			c.landed()
+		}
 	}
 }
 
-// landed notes that a group is durable. It comes before the answers, so that who
-// commits again at once can find nothing on its way.
+// landed notes that a group is not on its way any more: before the answer to a
+// lone batch, whose owner may go on at once; after the answers to many, who are
+// all to share the next group.
 func (c *Combiner) landed() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.flying--
+	waiting := len(c.queue) > 0
+	c.mu.Unlock()
+	if waiting {
+		c.wake()
+	}
 }
 
 // recycle gives back the room that the answered group took.

@@ -96,11 +96,13 @@ func (o *Owner) Commit(b *store.Batch, done func(err error)) {
 	}
 	if g := c.takeAloneLocked(e); g != nil {
 		c.mu.Unlock()
-		c.start(g)
-	} else {
-		c.pushLocked(e)
-		c.mu.Unlock()
+		if c.start(g) {
+			c.wake()
+		}
+		return
 	}
+	c.pushLocked(e)
+	c.mu.Unlock()
 	c.wake()
 }
 

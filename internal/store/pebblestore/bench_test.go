@@ -4,21 +4,50 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/nixiemq/nixie/internal/store"
 )
+
+// benchSync is a variable of the environment with a duration that each sync takes
+// in addition, for machines whose disk is busy: with the temporary directory in
+// memory it stands for the whole sync.
+const benchSync = "NIXIE_BENCH_SYNC"
+
+// slowly are options with that duration, which is also returned.
+func slowly(b *testing.B) (Options, time.Duration) {
+	b.Helper()
+	text := os.Getenv(benchSync)
+	if text == "" {
+		return Options{}, 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return Options{FS: errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileSyncData && strings.HasSuffix(op.Path, ".log") {
+			time.Sleep(d)
+		}
+		return nil
+	}))}, d
+}
 
 // The goals are ratios to a bare log in the same run: 0.75, 0.75 and 0.65 of
 // its rate with 1, 8 and 64 committers of 1 KiB.
 func BenchmarkCommit(b *testing.B) {
 	for _, committers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("committers=%d", committers), func(b *testing.B) {
-			s := opened(b, b.TempDir(), Options{})
+			o, syncTime := slowly(b)
+			s := opened(b, b.TempDir(), o)
 			h := acquire(b, s)
-			log := newRawLog(b)
+			log := newRawLog(b, syncTime)
 			value := randomBytes(1 << 10)
 			// Turns of each, since the disk's mood changes by the second.
 			const turn = 500
@@ -70,7 +99,8 @@ func together(committers, n int, f func(c, i int, b *store.Batch, answer chan er
 // A rawLog is what every store is measured against: a file that records are
 // appended to and that one goroutine syncs for all who wait.
 type rawLog struct {
-	f *os.File
+	f        *os.File
+	syncTime time.Duration
 
 	mu      sync.Mutex
 	ready   sync.Cond
@@ -79,13 +109,13 @@ type rawLog struct {
 	closed  bool
 }
 
-func newRawLog(b *testing.B) *rawLog {
+func newRawLog(b *testing.B, syncTime time.Duration) *rawLog {
 	b.Helper()
 	f, err := os.Create(filepath.Join(b.TempDir(), "log"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	l := &rawLog{f: f}
+	l := &rawLog{f: f, syncTime: syncTime}
 	l.ready.L = &l.mu
 	var wg sync.WaitGroup
 	wg.Go(l.run)
@@ -125,6 +155,9 @@ func (l *rawLog) run() {
 		l.mu.Unlock()
 		_, err := l.f.Write(buf)
 		if err == nil {
+			if l.syncTime > 0 {
+				time.Sleep(l.syncTime)
+			}
 			err = syscall.Fdatasync(int(l.f.Fd()))
 		}
 		for _, done := range waiting {
