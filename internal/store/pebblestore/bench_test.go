@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,23 +21,27 @@ import (
 // memory it stands for the whole sync.
 const benchSync = "NIXIE_BENCH_SYNC"
 
-// slowly are options with that duration, which is also returned.
-func slowly(b *testing.B) (Options, time.Duration) {
+// slowly are options with that duration, which is also returned, and with a
+// count of the syncs of the log.
+func slowly(b *testing.B) (o Options, syncTime time.Duration, syncs *atomic.Int64) {
 	b.Helper()
-	text := os.Getenv(benchSync)
-	if text == "" {
-		return Options{}, 0
+	if text := os.Getenv(benchSync); text != "" {
+		var err error
+		if syncTime, err = time.ParseDuration(text); err != nil {
+			b.Fatal(err)
+		}
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return Options{FS: errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	syncs = &atomic.Int64{}
+	o.FS = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == errorfs.OpFileSyncData && strings.HasSuffix(op.Path, ".log") {
-			time.Sleep(d)
+			syncs.Add(1)
+			if syncTime > 0 {
+				time.Sleep(syncTime)
+			}
 		}
 		return nil
-	}))}, d
+	}))
+	return o, syncTime, syncs
 }
 
 // The goals are ratios to a bare log in the same run: 0.75, 0.75 and 0.65 of
@@ -44,13 +49,13 @@ func slowly(b *testing.B) (Options, time.Duration) {
 func BenchmarkCommit(b *testing.B) {
 	for _, committers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("committers=%d", committers), func(b *testing.B) {
-			o, syncTime := slowly(b)
+			o, syncTime, syncs := slowly(b)
 			s := opened(b, b.TempDir(), o)
 			h := acquire(b, s)
 			log := newRawLog(b, syncTime)
 			value := randomBytes(1 << 10)
 			// Turns of each, since the disk's mood changes by the second.
-			const turn = 500
+			turn := 200 * committers
 			var ours, raw stopwatch
 			b.ResetTimer()
 			for at := 0; at < b.N; at += turn {
@@ -74,6 +79,8 @@ func BenchmarkCommit(b *testing.B) {
 			b.ReportMetric(per(ours), "commits/s")
 			b.ReportMetric(per(raw), "raw/s")
 			b.ReportMetric(per(ours)/per(raw), "ratio")
+			b.ReportMetric(float64(b.N)/float64(syncs.Load()), "commits/sync")
+			b.ReportMetric(float64(b.N)/float64(log.syncs), "raw/sync")
 		})
 	}
 }
@@ -101,6 +108,7 @@ func together(committers, n int, f func(c, i int, b *store.Batch, answer chan er
 type rawLog struct {
 	f        *os.File
 	syncTime time.Duration
+	syncs    int // run's; read when nothing waits
 
 	mu      sync.Mutex
 	ready   sync.Cond
@@ -160,6 +168,7 @@ func (l *rawLog) run() {
 			}
 			err = syscall.Fdatasync(int(l.f.Fd()))
 		}
+		l.syncs++
 		for _, done := range waiting {
 			done(err)
 		}
@@ -234,4 +243,67 @@ func BenchmarkHead(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("range deleted", head(nil))
+}
+
+// A start must not read what is stored: after a clean stop, and after a crash
+// that leaves the log to be read.
+func BenchmarkOpen(b *testing.B) {
+	const records = 200_000
+	dir := b.TempDir()
+	s := opened(b, filepath.Join(dir, "live"), Options{})
+	fillAsync(b, acquire(b, s), records, 100)
+	if err := os.CopyFS(filepath.Join(dir, "killed"), os.DirFS(filepath.Join(dir, "live"))); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"live", "killed", "empty"} {
+		b.Run(name, func(b *testing.B) {
+			for i := range b.N {
+				b.StopTimer()
+				at := filepath.Join(dir, fmt.Sprintf("%s %d", name, i))
+				if name != "empty" {
+					if err := os.CopyFS(at, os.DirFS(filepath.Join(dir, name))); err != nil {
+						b.Fatal(err)
+					}
+				}
+				syscall.Sync() // or the first sync of the start writes the copy too
+				b.StartTimer()
+				s, err := Open(at, Options{QuietTime: -1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				s.Close()
+				os.RemoveAll(at)
+			}
+		})
+	}
+}
+
+// fillAsync puts n values of a size without waiting for each answer.
+func fillAsync(b testing.TB, h store.Shard, n, size int) {
+	b.Helper()
+	value := randomBytes(size)
+	free := make(chan *store.Batch, 16)
+	for range cap(free) {
+		free <- &store.Batch{}
+	}
+	for at := 0; at < n; {
+		batch := <-free
+		batch.Reset()
+		for ; at < n && batch.Len() < 200; at++ {
+			batch.PutOnce(key(at), value)
+		}
+		h.Commit(batch, func(err error) {
+			if err != nil {
+				panic(err)
+			}
+			free <- batch
+		})
+	}
+	for range cap(free) {
+		<-free
+	}
 }

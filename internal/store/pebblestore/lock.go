@@ -35,7 +35,7 @@ func lockDirectory(fs vfs.FS, dir string, now time.Time) (*pebble.Lock, error) {
 		host = "unknown"
 	}
 	text := fmt.Sprintf("pid %d on host %s since %s\n", os.Getpid(), host, now.UTC().Format(time.RFC3339))
-	if err := writeFile(fs, dir, ownerFile, text); err != nil {
+	if err := putFile(fs, fs.PathJoin(dir, ownerFile), text, false); err != nil {
 		return nil, errors.Join(fmt.Errorf("note the owner of %s: %w", dir, err), lock.Close())
 	}
 	return lock, nil
@@ -59,15 +59,7 @@ func holder(fs vfs.FS, dir string) string {
 // writeFile replaces a small file, so that a crash leaves the old or the new.
 func writeFile(fs vfs.FS, dir, name, text string) error {
 	temporary := fs.PathJoin(dir, name+".new")
-	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(f, text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := putFile(fs, temporary, text, true); err != nil {
 		return err
 	}
 	if err := fs.Rename(temporary, fs.PathJoin(dir, name)); err != nil {
@@ -78,6 +70,19 @@ func writeFile(fs vfs.FS, dir, name, text string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// putFile writes a small file, and waits for the disk if sync says so.
+func putFile(fs vfs.FS, path, text string, sync bool) error {
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // readFile reads a small file.

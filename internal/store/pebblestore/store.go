@@ -102,6 +102,8 @@ func (s *Store) abandon(opened <-chan error) {
 	}
 }
 
+// pebbleOptions are those that the package comment gives the figures for. Pebble
+// takes what its tables in memory use from the cache, so that is added to it.
 func (s *Store) pebbleOptions() *pebble.Options {
 	p := &pebble.Options{
 		FS:                          s.o.FS,
@@ -116,7 +118,7 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		LBaseMaxBytes:               256 << 20,
 		FlushSplitBytes:             32 << 20,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-		CacheSize:                   int64(s.o.CacheBytes),
+		CacheSize:                   int64(s.o.CacheBytes) + (maxMemTables-1)*int64(s.o.MemTableBytes),
 		FlushDelayDeleteRange:       flushDelayDeleteRange,
 	}
 	p.TargetFileSizes[0] = 16 << 20
@@ -161,6 +163,9 @@ func (s *Store) Close() error {
 	s.sweeper.stop()
 	if !s.readers.shut() {
 		return nil
+	}
+	if s.failure.cause() == nil {
+		s.sweeper.writeOut()
 	}
 	err := s.db.Close()
 	if s.failure.cause() != nil {

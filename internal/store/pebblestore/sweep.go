@@ -31,6 +31,8 @@ const (
 	garbageShare = 0.1
 	// stepBytes bounds the work that Close may have to wait for.
 	stepBytes = 64 << 20
+	// writeOutTime bounds what Close spends on a short next start.
+	writeOutTime = 5 * time.Second
 	// sweepPasses bounds how often one sweep looks for more.
 	sweepPasses = 3
 	// statsWait and statsTries bound the wait for Pebble's own counting.
@@ -56,6 +58,7 @@ type sweeper struct {
 	bytes   atomic.Int64  // written since Open
 	deletes atomic.Int64  // deletions since Open
 	dirty   chan struct{} // holds one: something was written since run last looked
+	written int64         // bytes when the table in memory was last written out; run's, then stop's caller's
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -97,7 +100,7 @@ func (s *sweeper) stop() {
 // run sweeps each time the store has become quiet after enough was written.
 func (s *sweeper) run(ctx context.Context) {
 	first := true
-	var bytes, deletes int64 // at the last sweep
+	var deletes int64 // at the last sweep
 	for {
 		select {
 		case <-ctx.Done():
@@ -108,12 +111,11 @@ func (s *sweeper) run(ctx context.Context) {
 			return
 		}
 		nowBytes, nowDeletes := s.bytes.Load(), s.deletes.Load()
-		if !first && nowBytes-bytes < sweepBytes && nowDeletes-deletes < sweepDeletes {
+		if !first && nowBytes-s.written < sweepBytes && nowDeletes-deletes < sweepDeletes {
 			continue
 		}
-		write := nowBytes > bytes
-		first, bytes, deletes = false, nowBytes, nowDeletes
-		if err := s.sweep(ctx, write); err != nil && !errors.Is(err, context.Canceled) {
+		first, deletes = false, nowDeletes
+		if err := s.sweep(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			s.logger.Error("sweep of the store", "err", err)
 		}
 		s.reserve.make()
@@ -146,19 +148,10 @@ func (s *sweeper) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sweep does what there is to do now. write says that the table in memory may
-// hold something.
-func (s *sweeper) sweep(ctx context.Context, write bool) error {
-	if write {
-		flushed, err := s.db.AsyncFlush()
-		if err != nil {
-			return fmt.Errorf("write out: %w", err)
-		}
-		select {
-		case <-flushed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// sweep does what there is to do now.
+func (s *sweeper) sweep(ctx context.Context) error {
+	if err := s.flush(ctx); err != nil {
+		return err
 	}
 	for pass, last := 0, int64(-1); pass < sweepPasses; pass++ {
 		g, err := s.look(ctx)
@@ -177,6 +170,45 @@ func (s *sweeper) sweep(ctx context.Context, write bool) error {
 		}
 	}
 	return nil
+}
+
+// flush writes out the table in memory, if it may hold something.
+func (s *sweeper) flush(ctx context.Context) error {
+	now := s.bytes.Load()
+	if now == s.written {
+		return nil
+	}
+	flushed, err := s.db.AsyncFlush()
+	if err != nil {
+		return fmt.Errorf("write out: %w", err)
+	}
+	select {
+	case <-flushed:
+		s.written = now
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// writeOut writes out the table in memory before the store is closed, so that
+// the next start need not read the log. Where that does not work, it will.
+func (s *sweeper) writeOut() {
+	if s.bytes.Load()-s.written < sweepBytes || s.reserve.isFull() {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	over, stop := s.clock.At(s.clock.Now().Add(writeOutTime))
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- s.flush(ctx) }()
+	select {
+	case <-done:
+	case <-over:
+		cancel()
+		<-done
+	}
 }
 
 // look waits until Pebble has counted what its files hold, which it does in the

@@ -65,7 +65,7 @@ func TestDrainedSpaceComesBack(t *testing.T) {
 			h := acquire(t, s)
 			fill(t, h, 0, n, size)
 			drain(t, h, 0, n, tt.keep)
-			if err := s.sweeper.sweep(context.Background(), true); err != nil {
+			if err := s.sweeper.sweep(context.Background()); err != nil {
 				t.Fatal(err)
 			}
 			used := tablesBytes(s)
