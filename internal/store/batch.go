@@ -40,7 +40,8 @@ func (b *Batch) Delete(k []byte) { b.add(OpDelete, k, nil) }
 // Used wrongly it can bring old values back.
 func (b *Batch) DeleteOnce(k []byte) { b.add(OpDeleteOnce, k, nil) }
 
-// DeleteRange removes every key in [lo, hi).
+// DeleteRange removes every key in [lo, hi); a nil hi is the end of the shard. It
+// removes nothing where hi is not above lo.
 func (b *Batch) DeleteRange(lo, hi []byte) { b.add(OpDeleteRange, lo, hi) }
 
 // Relax says that the batch may be lost in a crash as long as no later durable

@@ -34,7 +34,9 @@ var (
 	ErrLimit = errors.New("over a limit of the store")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
-	// ErrFull: the disk is full. Engines on a local disk may end the process instead.
+	// ErrFull: the disk is full. Where it answers a commit it stands beside
+	// ErrUnknown or ErrClosed, which say what became of the batch. Engines on a
+	// local disk may end the process instead.
 	ErrFull = errors.New("no space left in the store")
 )
 
@@ -66,14 +68,18 @@ type Space struct{ FreeBytes, TotalBytes, UsedBytes uint64 } // UsedBytes: by th
 type Shard interface {
 	// Commit hands b over. done is called exactly once, in the order of the
 	// Commit calls of this shard, from a goroutine of the engine: it must not
-	// block, and must not call Commit. A nil error means durable. Commit itself
-	// only blocks to keep the bytes in flight below Limits.InFlightBytes. The
-	// shard owns b until done is called; then b may be reset and used again.
+	// block, and must not call Commit. A nil error means durable; an empty batch
+	// that is not relaxed makes the ones before it so. Commit itself blocks to
+	// keep the bytes in flight below Limits.InFlightBytes, and for the disk where
+	// the engine cannot take more. The shard owns b until done is called; then b
+	// may be reset and used again.
 	Commit(b *Batch, done func(err error))
 	// Scan calls f for the keys in [lo, hi) in ascending order until f returns
-	// false. It sees at least every batch whose done was called before, and each
-	// batch whole or not at all. k and v are valid only within f. Pass a lo
-	// behind what was deleted: an engine may have to walk over deleted keys.
+	// false; a nil hi is the end of the shard. It sees at least every batch whose
+	// done was called before, and each batch whole or not at all. k and v are valid
+	// only within f. Pass a lo behind what was deleted: an engine may have to walk over deleted keys. f may
+	// use the shard, but must not Close the store; keep it short, since an engine
+	// may have to keep files for it.
 	Scan(lo, hi []byte, f func(k, v []byte) bool) error
 	// Get returns a copy of the value, or ErrNotFound. It sees what Scan sees.
 	Get(k []byte) ([]byte, error)

@@ -1,5 +1,3 @@
-// Package pebblestore is the engine for one machine: package store on Pebble, in
-// a directory that one process holds at a time.
 package pebblestore
 
 import (
