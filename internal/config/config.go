@@ -146,12 +146,14 @@ type PolicyEntry struct {
 	// Rules are for messages that fail there. Its zero value is ActiveMQ's default;
 	// only DeadLetter, Name and Source are set so far.
 	Rules redelivery.Rules
+	// Settings are the values that the file gives for the entry, in its order.
+	Settings []Setting
 	// Source is "FILE:LINE" of the entry.
 	Source string
 }
 
-// PolicyMap makes the map that finds the entry for a destination (R-MAP-07).
-func (c *Config) PolicyMap() *redelivery.Map[PolicyEntry] {
+// policyMap makes the map that finds the entry for a destination (R-MAP-07).
+func (c *Config) policyMap() *redelivery.Map[PolicyEntry] {
 	m := new(redelivery.Map[PolicyEntry])
 	for _, p := range c.Policies {
 		m.Put(p.Destination, p)

@@ -261,7 +261,7 @@ func (l *loader) conflicts() {
 		l.warn(Notice{File: l.cfg.File, Text: fmt.Sprintf("overlaps of policies are not looked for, as there are %d of them, more than %d", n, maxCompared)})
 		return
 	}
-	for _, c := range l.cfg.PolicyMap().Conflicts() {
+	for _, c := range l.cfg.policyMap().Conflicts() {
 		first, second := l.cfg.Policies[c.First], l.cfg.Policies[c.Second]
 		winner := first
 		if c.Winner == c.Second {

@@ -103,14 +103,14 @@ func TestPolicyMap(t *testing.T) {
 		},
 		DefaultPolicy: &PolicyEntry{Source: "default"},
 	}
-	m := c.PolicyMap()
+	m := c.policyMap()
 	for name, want := range map[string]string{"queue://A.B": "narrow", "queue://B": "wide", "topic://A.B": "default"} {
 		d, _ := message.ParseDestination(name, message.Queue)
 		if p, ok := m.Lookup(d); !ok || p.Source != want {
 			t.Errorf("%s: %q %v, want %q", name, p.Source, ok, want)
 		}
 	}
-	if _, ok := new(Config).PolicyMap().Lookup(message.Destination{Kind: message.Queue, Name: "A"}); ok {
+	if _, ok := new(Config).policyMap().Lookup(message.Destination{Kind: message.Queue, Name: "A"}); ok {
 		t.Error("an empty map has an entry")
 	}
 }

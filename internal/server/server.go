@@ -96,7 +96,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 	if err != nil {
 		return err
 	}
-	policies := c.PolicyMap()
+	policies := c.Resolver()
 	events := &eventLog{log: s.o.Log, clock: s.o.Clock}
 	s.Broker, err = broker.New(broker.Options{
 		Name:       c.BrokerName,
@@ -113,10 +113,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 		MarksOff:      !c.HandOutMarks,
 		BlockWhenFull: c.Store.OnFull == config.Block,
 		Policy: func(d message.Destination) broker.Policy {
-			e, ok := policies.Lookup(d)
-			if !ok {
-				return broker.Policy{}
-			}
+			e := policies.Policy(d)
 			return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered}
 		},
 		Listen: func(e broker.Event) {

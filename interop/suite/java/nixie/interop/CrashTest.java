@@ -113,7 +113,7 @@ class CrashTest {
 
         String read(Message m) throws JMSException {
             String text = Mail.body(m);
-            if (!read.add(text) && !m.getJMSRedelivered()) {
+            if (!read.add(text) && !m.getJMSRedelivered() && !Reference.active()) { // R-CNT-08: ActiveMQ forgets the flag
                 wrong.add(text + " read again without the flag");
             }
             if (committed.contains(text)) {
