@@ -20,7 +20,7 @@ var brokerPart = &part{
 		{"persistent", boolean, "true", honoured, ""},
 		{"dataDirectory", text, "", honoured, ""},
 		{"useJmx", boolean, "true", leftOut, whyNoJMX},
-		{"schedulerSupport", boolean, "false", refused, "delayed and scheduled messages are not offered yet, they would be delivered at once; set it to false if no client sends them"},
+		{"schedulerSupport", boolean, "", honoured, ""},
 		{"schedulerDirectory", text, "", leftOut, whyNoSchedule},
 		{"schedulerDirectoryFile", text, "", leftOut, whyNoSchedule},
 		{"maxSchedulerRepeatAllowed", integer, "1000", leftOut, whyNoSchedule},
@@ -28,7 +28,7 @@ var brokerPart = &part{
 		{"advisorySupport", boolean, "true", leftOut, "the advisories that clients depend on are always sent"},
 		{"start", boolean, "true", leftOut, whyStopStart},
 		{"useShutdownHook", boolean, "true", leftOut, whyOneProcess},
-		{"useVirtualTopics", boolean, "true", accepted, ""},
+		{"useVirtualTopics", boolean, "", honoured, ""},
 		{"useMirroredQueues", boolean, "false", refused, "messages would not be copied to the mirror topics; remove it if nobody reads them"},
 		{"keepDurableSubsActive", boolean, "true", leftOut, "durable subscriptions keep a bounded window in memory, active or not"},
 		{"enableMessageExpirationOnActiveDurableSubs", boolean, "false", leftOut, "messages expire at their time on every subscription"},
@@ -88,8 +88,7 @@ var brokerPart = &part{
 		{name: "jobSchedulerStore", fate: leftOut, why: whyNoSchedule, opaque: true},
 		{name: "ioExceptionHandler", fate: leftOut, why: "the broker stops, with a message that names the directory, when its disk fails, and loses nothing", opaque: true},
 		{name: "taskRunnerFactory", fate: leftOut, why: whyNoThreads, opaque: true},
-		{name: "destinations", fate: accepted, children: []*part{
-			destinationPart("queue"), destinationPart("topic"), destinationPart("tempQueue"), destinationPart("tempTopic")}},
+		destinationsPart,
 		{name: "networkConnectors", fate: accepted, children: []*part{
 			{name: "networkConnector", fate: refused, why: "messages would not be passed on to the other broker; remove it to start a broker that stands alone", opaque: true},
 			{name: "ldapNetworkConnector", fate: refused, why: "messages would not be passed on to the other brokers; remove it to start a broker that stands alone", opaque: true},
@@ -106,12 +105,6 @@ var brokerPart = &part{
 		{name: "regionBroker", fate: refused, why: "a region broker of one's own is not offered", opaque: true},
 		{name: "adminView", fate: leftOut, why: whyNoJMX, opaque: true},
 	},
-}
-
-// destinationPart is a destination that is made at start (section 7.9).
-func destinationPart(name string) *part {
-	return &part{name: name, fate: leftOut, role: roleDestination, why: "it is made when it is first used",
-		attrs: []attr{{"physicalName", text, "", accepted, ""}}}
 }
 
 // managementContextPart is JMX. A context without a connector asks for nothing

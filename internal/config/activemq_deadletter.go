@@ -46,10 +46,10 @@ func strategyTarget(name string) *part {
 }
 
 // strategy reads the deadLetterStrategy of a policyEntry, where it has one.
-func (w *walker) strategy(entry *element) redelivery.DeadLetterStrategy {
+func (w *walker) strategy(entry *element, p *PolicyEntry) {
 	holder := entry.find("deadLetterStrategy")
 	if holder == nil || len(holder.children) == 0 {
-		return redelivery.DeadLetterStrategy{}
+		return
 	}
 	if len(holder.children) > 1 {
 		w.fail(holder.children[1].at("a policyEntry has one dead letter strategy; remove all but one"))
@@ -75,7 +75,14 @@ func (w *walker) strategy(entry *element) redelivery.DeadLetterStrategy {
 	millis := 0
 	w.int(e, "expiration", 0, &millis)
 	s.Expiration = time.Duration(millis) * time.Millisecond
-	return s
+	p.Rules.DeadLetter = s
+	p.Settings = append(p.Settings, Setting{Name: "deadLetterStrategy", Value: e.name, Source: e.source()})
+	if known := deadLetterStrategyPart.childNamed(e.name); known != nil {
+		p.Settings = append(p.Settings, settingsOf(e, known.attrs)...)
+	}
+	if c := e.find("deadLetterQueue"); c != nil {
+		p.Settings = append(p.Settings, Setting{Name: "deadLetterQueue", Value: s.DeadLetterQueue.String(), Source: c.source()})
+	}
 }
 
 // target reads deadLetterQueue, as a child with a queue or topic in it or as an

@@ -9,7 +9,7 @@ const (
 // pluginsPart is the list of plugins (section 7.7). A plugin of a class of one's
 // own is refused: what it does to messages cannot be known.
 var pluginsPart = &part{name: "plugins", fate: accepted, children: []*part{
-	refusedPlugin("redeliveryPlugin", "redelivery by the broker is not offered yet, a message that its client gives up on would become a dead letter at once; remove it, and set the limits and delays in the clients' redelivery policy"),
+	redeliveryPluginPart,
 	refusedPlugin("discardingDLQBrokerPlugin", "dead letters would be kept instead of dropped; remove it to keep them"),
 	refusedPlugin("simpleAuthenticationPlugin", whyNoLogin),
 	refusedPlugin("jaasAuthenticationPlugin", whyNoLogin),
@@ -40,16 +40,3 @@ func refusedPlugin(name, why string) *part {
 func leftOutPlugin(name, why string) *part {
 	return &part{name: name, fate: leftOut, why: why, opaque: true}
 }
-
-// destinationInterceptorsPart is virtual and composite destinations (section 7.9).
-var destinationInterceptorsPart = &part{name: "destinationInterceptors", fate: accepted, children: []*part{
-	{name: "virtualDestinationInterceptor", fate: accepted, children: []*part{
-		{name: "virtualDestinations", fate: accepted, children: []*part{
-			refusedPlugin("virtualTopic", "messages to the topic would not reach its consumer queues; virtual topics are not offered yet"),
-			refusedPlugin("compositeQueue", whyNoRoute),
-			refusedPlugin("compositeTopic", whyNoRoute),
-			refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topic; remove it if nobody reads it"),
-		}}}},
-	refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topics; remove it if nobody reads them"),
-	refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen"),
-}}

@@ -75,6 +75,21 @@ type Config struct {
 	// DefaultPolicy applies where none of Policies matches; nil: there is none.
 	// Its Destination is zero.
 	DefaultPolicy *PolicyEntry
+	// SchedulerSupport says that messages with AMQ_SCHEDULED properties are
+	// scheduled; default false, as in ActiveMQ.
+	SchedulerSupport bool
+	// Redelivery is the redeliveryPlugin; nil: there is none.
+	Redelivery *RedeliveryPlugin
+	// Destinations are made at start, in the order of the file. Each is one queue
+	// or topic, without wildcard.
+	Destinations []message.Destination
+	// DeadLetterQueues are those of Destinations that the file marks as dead letter
+	// queues, with isDLQ=true (R-DLQ-21).
+	DeadLetterQueues []message.Destination
+	// Interceptors are the virtual and composite destinations; nil: none are
+	// configured, and ActiveMQ's virtual topic VirtualTopic.> holds (see
+	// DefaultInterceptors).
+	Interceptors *Interceptors
 	// Store limits what producers may fill.
 	Store StoreLimits
 	// File is the file that was read, as the user named it; empty: none.
@@ -143,8 +158,8 @@ type PolicyEntry struct {
 	// PersistJMSRedelivered turns durable hand-out marks on or off for these
 	// destinations; nil: as Config.HandOutMarks says.
 	PersistJMSRedelivered *bool
-	// Rules are for messages that fail there. Its zero value is ActiveMQ's default;
-	// only DeadLetter, Name and Source are set so far.
+	// Rules are for messages that fail there. Its zero value is ActiveMQ's default.
+	// A Redelivery given here wins over the redeliveryPlugin, with its DropAtLimit.
 	Rules redelivery.Rules
 	// Settings are the values that the file gives for the entry, in its order.
 	Settings []Setting

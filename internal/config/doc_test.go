@@ -89,12 +89,19 @@ func (f fate) outcome(why string) string {
 func elementTable() string {
 	var b strings.Builder
 	for _, p := range allParts(brokerPart, nil) {
-		if p.fate != honoured || p.role == roleDefaultEntry || slices.ContainsFunc(p.path, func(s *part) bool { return s.role == roleDefaultEntry }) {
-			continue // the default entry is an entry without a pattern
+		if p.fate != honoured || inDefault(p) || strings.Count(p.String(), "redeliveryPolicyMap") > 1 {
+			continue // a default entry is an entry without a pattern; what stands doubled is shown once
 		}
 		write(&b, "**`<"+p.name+">`**", partLines(nil, p.part, ""))
 	}
 	return b.String()
+}
+
+// inDefault reports whether p is a default entry, or in one.
+func inDefault(p placed) bool {
+	return slices.ContainsFunc(append(slices.Clone(p.path), p.part), func(s *part) bool {
+		return s.role == roleDefaultEntry || s.role == roleDefaultRedelivery
+	})
 }
 
 // partLines adds the lines for what p holds; prefix is the way from the element

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
@@ -30,13 +32,51 @@ type Effective struct {
 // used by several goroutines.
 type Resolver struct {
 	entries *redelivery.Map[PolicyEntry]
+	plugin  *RedeliveryPlugin // nil: none
+	plugged *redelivery.Map[RedeliveryEntry]
+	marked  map[message.Destination]bool
 }
 
 // Resolver makes the resolver of a configuration.
-func (c *Config) Resolver() *Resolver { return &Resolver{entries: c.policyMap()} }
+func (c *Config) Resolver() *Resolver {
+	r := &Resolver{entries: c.policyMap(), plugin: c.Redelivery, marked: map[message.Destination]bool{}}
+	if r.plugin != nil {
+		r.plugged = r.plugin.policyMap()
+	}
+	for _, d := range c.DeadLetterQueues {
+		r.marked[d] = true
+	}
+	return r
+}
 
-// Policy returns what holds for d (R-MAP-07).
+// Policy returns what holds for d (R-MAP-07): the policy entry, and with it the
+// redeliveryPlugin's policy, unless the entry has a redelivery of its own.
 func (r *Resolver) Policy(d message.Destination) Effective {
-	e, ok := r.entries.Lookup(d)
-	return Effective{PolicyEntry: e, Found: ok}
+	key, entry, found := r.entries.LookupKey(d)
+	e := Effective{PolicyEntry: entry, Found: found}
+	named := found && key == d
+	e.Rules.DeadLetterQueue = r.marked[d]
+	e.Rules.StrategyNamed = named && e.Rules.DeadLetter.Kind != redelivery.UnsetStrategy
+	e.Rules.RedeliveryNamed = named && e.Rules.Redelivery != nil
+	if r.plugin != nil && e.Rules.Redelivery == nil {
+		r.plug(&e, d)
+	}
+	return e
+}
+
+// plug adds what the redeliveryPlugin says of d.
+func (r *Resolver) plug(e *Effective, d message.Destination) {
+	key, policy, found := r.plugged.LookupKey(d)
+	e.Settings = slices.Concat(e.Settings, r.plugin.Settings, policy.Settings)
+	e.Rules.DropAtLimit = !r.plugin.SendToDLQIfMaxRetriesExceeded
+	if !found {
+		if e.Rules.DropWithoutPolicy = !r.plugin.FallbackToDeadLetter; e.Rules.DropWithoutPolicy && !e.Found {
+			e.Rules.Name, e.Rules.Source, e.Found = "redeliveryPlugin", r.plugin.Source, true
+		}
+		return
+	}
+	e.Rules.Redelivery, e.Rules.RedeliveryNamed = &policy.Policy, key == d
+	if !e.Found {
+		e.Rules.Name, e.Rules.Source, e.Found = policy.Policy.Name, policy.Policy.Source, true
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -135,7 +136,36 @@ func describe(c *Config, notices []Notice, err error) string {
 	if c.DefaultPolicy != nil {
 		fmt.Fprintf(&b, "default policy %s\n", policy(*c.DefaultPolicy))
 	}
+	describeRest(&b, c)
 	return b.String()
+}
+
+// describeRest writes the parts that few files have.
+func describeRest(b *strings.Builder, c *Config) {
+	if c.SchedulerSupport {
+		b.WriteString("scheduler\n")
+	}
+	if p := c.Redelivery; p != nil {
+		fmt.Fprintf(b, "redelivery fallback=%t atLimit=%t (%s)\n", p.FallbackToDeadLetter, p.SendToDLQIfMaxRetriesExceeded, p.Source)
+		for _, e := range p.Policies {
+			fmt.Fprintf(b, "redelivery policy (%s) %s\n", e.Policy.Source, e.Policy.String())
+		}
+		if p.Default != nil {
+			fmt.Fprintf(b, "redelivery default (%s) %s\n", p.Default.Policy.Source, p.Default.Policy.String())
+		}
+	}
+	for _, d := range c.Destinations {
+		fmt.Fprintf(b, "destination %s marked=%t\n", d, slices.Contains(c.DeadLetterQueues, d))
+	}
+	if c.Interceptors != nil {
+		fmt.Fprintf(b, "interceptors %d\n", len(c.Interceptors.VirtualTopics)+len(c.Interceptors.Composites))
+		for _, v := range c.Interceptors.VirtualTopics {
+			fmt.Fprintf(b, "virtual topic %+v\n", v)
+		}
+		for _, v := range c.Interceptors.Composites {
+			fmt.Fprintf(b, "composite %+v\n", v)
+		}
+	}
 }
 
 // options writes what differs from the default.

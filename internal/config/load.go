@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 // Options are what the command line says, and the world that Load may look at.
@@ -257,12 +259,28 @@ const maxCompared = 500
 // conflicts warns about entries of which a reader cannot easily tell which one
 // wins (R-MAP-13).
 func (l *loader) conflicts() {
-	if n := len(l.cfg.Policies); n > maxCompared {
+	list := make([]pattern, len(l.cfg.Policies))
+	for i, p := range l.cfg.Policies {
+		list[i] = pattern{p.Destination, p.Source}
+	}
+	l.overlaps("policyEntry", list)
+	if l.cfg.Redelivery != nil {
+		l.overlaps("redeliveryPolicy", l.cfg.Redelivery.patterns())
+	}
+}
+
+// overlaps is conflicts for the entries of one map, named as the file calls them.
+func (l *loader) overlaps(name string, list []pattern) {
+	if n := len(list); n > maxCompared {
 		l.warn(Notice{File: l.cfg.File, Text: fmt.Sprintf("overlaps of policies are not looked for, as there are %d of them, more than %d", n, maxCompared)})
 		return
 	}
-	for _, c := range l.cfg.policyMap().Conflicts() {
-		first, second := l.cfg.Policies[c.First], l.cfg.Policies[c.Second]
+	m := new(redelivery.Map[struct{}])
+	for _, p := range list {
+		m.Put(p.destination, struct{}{})
+	}
+	for _, c := range m.Conflicts() {
+		first, second := list[c.First], list[c.Second]
 		winner := first
 		if c.Winner == c.Second {
 			winner = second
@@ -271,8 +289,8 @@ func (l *loader) conflicts() {
 		if c.Chance {
 			why = "ActiveMQ chooses by chance"
 		}
-		file, line := splitSource(second.Source)
-		l.warn(Notice{File: file, Line: line, Part: "policyEntry " + second.Destination.String(),
-			Text: fmt.Sprintf("overlaps %s (%s): where both match, %s (%s) is used; %s", first.Destination, first.Source, winner.Destination, winner.Source, why)})
+		file, line := splitSource(second.source)
+		l.warn(Notice{File: file, Line: line, Part: name + " " + second.destination.String(),
+			Text: fmt.Sprintf("overlaps %s (%s): where both match, %s (%s) is used; %s", first.destination, first.source, winner.destination, winner.source, why)})
 	}
 }

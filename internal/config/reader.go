@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -32,6 +33,18 @@ func (w *walker) read(r role, e *element) {
 		w.inMemory(e.at("keeps nothing"))
 	case roleDestination:
 		w.destination(e)
+	case roleRedeliveryPlugin:
+		w.redeliveryPlugin(e)
+	case roleRedeliveryPolicy:
+		w.redeliveryPolicy(e)
+	case roleDefaultRedelivery:
+		w.defaultRedelivery(e)
+	case roleInterceptors:
+		w.interceptors(e)
+	case roleVirtualTopic:
+		w.virtualTopic(e)
+	case roleComposite:
+		w.composite(e)
 	}
 }
 
@@ -65,6 +78,11 @@ func (w *walker) bool(e *element, name string, into *bool) {
 
 // int is bool for whole numbers from low on.
 func (w *walker) int(e *element, name string, low int64, into *int) {
+	w.intBetween(e, name, low, math.MaxInt64/1_000_000, func(n int64) { *into = int(n) })
+}
+
+// intBetween is int with both ends, and a taker.
+func (w *walker) intBetween(e *element, name string, low, high int64, take func(int64)) {
 	a, ok := e.given(name)
 	if !ok {
 		return
@@ -72,12 +90,28 @@ func (w *walker) int(e *element, name string, low int64, into *int) {
 	if _, err := integer.canonical(a.value); err != nil {
 		return
 	}
-	n, err := parseInt(a.value, low, math.MaxInt64/1_000_000)
+	n, err := parseInt(a.value, low, high)
 	if err != nil {
 		w.fail(e.atAttr(a, err.Error()))
 		return
 	}
-	*into = int(n)
+	take(n)
+}
+
+// float is bool for numbers.
+func (w *walker) float(e *element, name string, into *float64) {
+	a, ok := e.given(name)
+	if !ok {
+		return
+	}
+	f, err := strconv.ParseFloat(strings.TrimSpace(a.value), 64)
+	switch {
+	case err != nil: // reported
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		w.fail(e.atAttr(a, fmt.Sprintf("%q is no number to reckon with", a.value)))
+	default:
+		*into = f
+	}
 }
 
 // broker reads the attributes of the broker element.
@@ -95,6 +129,9 @@ func (w *walker) broker(e *element) {
 		a, _ := e.given("persistent")
 		w.inMemory(e.atAttr(a, "keeps nothing"))
 	}
+	w.bool(e, "schedulerSupport", &w.cfg.SchedulerSupport)
+	w.needScheduler(e)
+	w.virtualTopics(e)
 	if a, ok := e.given("dataDirectory"); ok && w.cfg.DataDir != Memory && !sameDir(a.value, w.cfg.DataDir) {
 		w.warn(e.atAttr(a, fmt.Sprintf("%q is left out: messages are kept in %s; --data changes that", a.value, w.cfg.DataDir)))
 	}
@@ -153,7 +190,7 @@ func (w *walker) connector(e *element) {
 	if l.Name == "" {
 		l.Name = OpenWire
 	}
-	l.Source = fmt.Sprintf("%s:%d", e.file, e.line)
+	l.Source = e.source()
 	w.connectors = append(w.connectors, l)
 }
 
@@ -189,19 +226,6 @@ func (w *walker) systemUsage(e *element) {
 	}
 }
 
-// destination reads a destination that the file wants made at start. One that is
-// marked as a dead letter queue cannot be left out: the mark exempts it from
-// strategies that cover it by a pattern (R-DLQ-21, R-EDGE-28).
-func (w *walker) destination(e *element) {
-	a, ok := e.given("physicalName")
-	if !ok {
-		return
-	}
-	if _, options, _ := strings.Cut(a.value, "?"); strings.Contains(options, "isDLQ") {
-		w.fail(e.atAttr(a, fmt.Sprintf("%q %sa queue is marked when the first dead letter goes there; remove the option", a.value, notOfferedText)))
-	}
-}
-
 // policyAttr is the attribute of a policyEntry that holds its pattern, by kind.
 var policyAttr = []struct {
 	name string
@@ -211,44 +235,12 @@ var policyAttr = []struct {
 // policyEntry reads one entry of the policy map.
 func (w *walker) policyEntry(e *element) {
 	entry := w.settings(e)
-	found := 0
-	for _, k := range policyAttr {
-		a, ok := e.given(k.name)
-		if ok || hasAttr(e, k.name) {
-			found++
-		}
-		if !ok {
-			continue
-		}
-		// tempQueue="true" stands for all temporary queues (section 7.3).
-		value := a.value
-		if b, err := parseBool(value); err == nil && b && k.kind != message.Queue && k.kind != message.Topic {
-			value = ">"
-		}
-		d, err := message.ParseDestination(value, k.kind)
-		if err != nil {
-			w.fail(e.atAttr(a, "names no destination; give a name or a pattern such as \">\""))
-			continue
-		}
-		w.put(e, entry, d)
-	}
-	switch {
-	case found == 0:
-		w.fail(e.at("says for which destinations it is with one of queue, topic, tempQueue or tempTopic; this one does not"))
-	case found > 1:
-		w.fail(e.at("is for one of queue, topic, tempQueue or tempTopic; write one entry for each"))
-	}
-}
-
-// put adds an entry for each part of a pattern (R-MAP-06).
-func (w *walker) put(e *element, entry PolicyEntry, pattern message.Destination) {
-	for _, d := range pattern.Parts() {
+	for _, d := range w.patternOf(e) {
 		if len(w.cfg.Policies) == maxPolicies {
 			w.fail(e.at(fmt.Sprintf("more than %d policy entries", maxPolicies)))
 			return
 		}
-		entry.Destination = d
-		entry.Rules.Name = "policyEntry " + d.String()
+		entry.Destination, entry.Rules.Name = d, "policyEntry "+d.String()
 		w.cfg.Policies = append(w.cfg.Policies, entry)
 	}
 }
@@ -266,13 +258,14 @@ func (w *walker) defaultEntry(e *element) {
 
 // settings reads what an entry says, save its pattern.
 func (w *walker) settings(e *element) PolicyEntry {
-	p := PolicyEntry{Source: fmt.Sprintf("%s:%d", e.file, e.line)}
+	p := PolicyEntry{Source: e.source(), Settings: settingsOf(e, policyAttrs)}
 	w.bool(e, "prioritizedMessages", &p.PrioritizedMessages)
 	if a, ok := e.given("persistJMSRedelivered"); ok {
 		if b, err := parseBool(a.value); err == nil {
 			p.PersistJMSRedelivered = &b
 		}
 	}
-	p.Rules = redelivery.Rules{DeadLetter: w.strategy(e), Source: p.Source}
+	p.Rules = redelivery.Rules{Source: p.Source}
+	w.strategy(e, &p)
 	return p
 }

@@ -19,6 +19,12 @@ const (
 	roleSystemUsage
 	roleMemoryStore
 	roleDestination
+	roleRedeliveryPlugin
+	roleRedeliveryPolicy
+	roleDefaultRedelivery
+	roleInterceptors
+	roleVirtualTopic
+	roleComposite
 )
 
 // coreSpaces begin the namespaces of ActiveMQ's own elements, by its age.
@@ -49,6 +55,10 @@ type walker struct {
 	connectors        []Listener
 	connectorElements int
 	withoutListener   bool // listeners come from --listen, the file's are not used
+	// redelivery and intercept are filled before the elements that hold their parts
+	// are read.
+	redelivery RedeliveryPlugin
+	intercept  Interceptors
 }
 
 // walk judges e, which p describes, and all it holds.

@@ -23,6 +23,7 @@ const (
 // the final causes, then the broker-side policy. Without one, every other
 // failure makes the message available again at once.
 func (r Rules) Decide(f Facts, now int64, jitter func() float64) Decision {
+	f.DeadLetterQueue = f.DeadLetterQueue || r.DeadLetterQueue
 	switch f.Cause {
 	case message.Expired:
 		return r.end(f, now, ReasonExpired)
@@ -42,10 +43,12 @@ func (r Rules) Decide(f Facts, now int64, jitter func() float64) Decision {
 	return r.redeliver(f, now, jitter)
 }
 
-// policed reports whether a broker-side policy has a say. It has none in a dead
-// letter queue that no entry names: dead letters would be scheduled round and
-// round in it (R-EDGE-31).
-func (r Rules) policed(f Facts) bool { return r.Redelivery != nil && !f.DeadLetterQueue }
+// policed reports whether a broker-side policy has a say. It has none over dead
+// letters, unless it names their queue: they would be scheduled round and round in
+// it (R-EDGE-31).
+func (r Rules) policed(f Facts) bool {
+	return r.Redelivery != nil && (!f.DeadLetterQueue || r.RedeliveryNamed)
+}
 
 // poisoned decides about a message that its client has given up. What is past
 // its expiration as well dies of the poison: its text says more.
@@ -120,10 +123,10 @@ func (r Rules) end(f Facts, now int64, why Reason) Decision {
 	return d
 }
 
-// own reports whether the message is where its dead letters would go, or in
-// another dead letter queue that has no rules of its own (R-DLS-04, R-EDGE-28).
+// own reports whether the message is where its dead letters would go, or is a dead
+// letter that no strategy names the queue of (R-DLS-04, R-EDGE-28).
 func (r Rules) own(f Facts) bool {
-	return f.DeadLetterQueue || r.DeadLetter.Target(f.Destination, f.Subscription) == f.Destination
+	return f.DeadLetterQueue && !r.StrategyNamed || r.DeadLetter.Target(f.Destination, f.Subscription) == f.Destination
 }
 
 // hold is the time in milliseconds that a message is held back from the

@@ -20,6 +20,14 @@ type Rules struct {
 	// redeliveryPlugin with fallbackToDeadLetter="false".
 	DropWithoutPolicy bool
 
+	// DeadLetterQueue declares the destination to be a dead letter queue
+	// (isDLQ=true): whatever is in it counts as a dead letter (R-DLQ-21).
+	DeadLetterQueue bool
+	// StrategyNamed and RedeliveryNamed say that DeadLetter, or Redelivery, was
+	// given for this very destination and not by a pattern. Then it holds for dead
+	// letters in it, too (R-EDGE-28, R-EDGE-31).
+	StrategyNamed, RedeliveryNamed bool
+
 	Name   string // what people call these rules, e.g. the pattern of a policyEntry
 	Source string // where they were written, "file:line"; may be empty
 }
@@ -48,9 +56,8 @@ type Facts struct {
 	Expired      bool  // its time to live has passed by our clock
 	Expiration   int64 // when it expires, Unix milliseconds; 0: never
 
-	// DeadLetterQueue: Destination is a dead letter queue (flagged as one), and no
-	// policy entry names it exactly (R-EDGE-28). A destination that is its own
-	// target is recognised without it.
+	// DeadLetterQueue: the message is a dead letter already, or where its dead
+	// letters would go. A destination that is its own target is recognised without it.
 	DeadLetterQueue bool
 	// Holds is how often the message has been held back where it is (decisions
 	// Hold and Keep) since it came there.

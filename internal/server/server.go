@@ -61,6 +61,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if o.Clock == nil {
 		o.Clock = clock.System{}
 	}
+	if i := o.Config.Interceptors; i != nil && len(i.VirtualTopics)+len(i.Composites) > 0 {
+		return nil, errors.New("virtual topics and composite destinations are not offered yet: their messages would not be handed on; remove destinationInterceptors")
+	}
 	s := &Server{o: o, started: o.Clock.Now()}
 	s.conns, s.stopConns = context.WithCancel(context.Background())
 	s.rest, s.stopRest = context.WithCancel(context.Background())

@@ -1,0 +1,220 @@
+package config
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+const whyConcurrent = "copies are made in one step, without threads of their own"
+
+// destinationsPart is the list of destinations that are made at start (section 7.9).
+var destinationsPart = &part{name: "destinations", fate: accepted, children: []*part{
+	destinationPart("queue"), destinationPart("topic"),
+	{name: "tempQueue", fate: leftOut, why: whyTemporary, attrs: inside("physicalName")},
+	{name: "tempTopic", fate: leftOut, why: whyTemporary, attrs: inside("physicalName")}}}
+
+const whyTemporary = "a temporary destination belongs to the connection that makes it"
+
+func destinationPart(name string) *part {
+	return &part{name: name, fate: honoured, role: roleDestination, attrs: []attr{{"physicalName", text, "", honoured, ""}}}
+}
+
+// destinationInterceptorsPart is virtual and composite destinations (section 7.9).
+var destinationInterceptorsPart = &part{name: "destinationInterceptors", fate: accepted, children: []*part{
+	{name: "virtualDestinationInterceptor", fate: honoured, role: roleInterceptors, children: []*part{
+		{name: "virtualDestinations", fate: accepted, children: []*part{
+			{name: "virtualTopic", fate: honoured, role: roleVirtualTopic, attrs: []attr{
+				{"name", text, "", honoured, ""},
+				{"prefix", text, "", honoured, ""},
+				{"postfix", text, "", honoured, ""},
+				{"selectorAware", boolean, "", honoured, ""},
+				{"local", boolean, "", honoured, ""},
+				{"transactedSend", boolean, "", honoured, ""},
+				{"dropOnResourceLimit", boolean, "", honoured, ""},
+				{"setOriginalDestination", boolean, "", honoured, ""},
+				{"concurrentSend", boolean, "false", leftOut, whyConcurrent},
+			}},
+			compositePart("compositeQueue"), compositePart("compositeTopic"),
+			refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topic; remove it if nobody reads it"),
+			refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen"),
+		}}}},
+	refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topics; remove it if nobody reads them"),
+	refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen"),
+}}
+
+func compositePart(name string) *part {
+	return &part{name: name, fate: honoured, role: roleComposite,
+		attrs: []attr{
+			{"name", text, "", honoured, ""},
+			{"forwardOnly", boolean, "", honoured, ""},
+			{"copyMessage", boolean, "", honoured, ""},
+			{"sendWhenNotMatched", boolean, "", honoured, ""},
+			{"concurrentSend", boolean, "false", leftOut, whyConcurrent},
+		},
+		children: []*part{{name: "forwardTo", fate: accepted, children: []*part{
+			forwardPart("queue", "physicalName"), forwardPart("topic", "physicalName"),
+			forwardPart("filteredDestination", "queue", "topic", "selector")}}},
+	}
+}
+
+// forwardPart is one target of a composite destination, read by the composite.
+func forwardPart(name string, attrs ...string) *part {
+	p := &part{name: name, fate: accepted}
+	for _, a := range attrs {
+		p.attrs = append(p.attrs, attr{a, text, "", honoured, ""})
+	}
+	return p
+}
+
+// destination reads a destination that the file wants made at start.
+func (w *walker) destination(e *element) {
+	a, ok := e.given("physicalName")
+	if !ok {
+		if !hasAttr(e, "physicalName") {
+			w.fail(e.at("has no physicalName"))
+		}
+		return
+	}
+	kind := message.Queue
+	if e.name == "topic" {
+		kind = message.Topic
+	}
+	all, err := message.ParseDestination(a.value, kind)
+	if err != nil {
+		w.fail(e.atAttr(a, "names no destination"))
+		return
+	}
+	mark := w.isDeadLetterQueue(e, a)
+	for _, d := range all.Parts() {
+		if d.IsPattern() || d.IsTemporary() {
+			w.fail(e.atAttr(a, d.String()+" cannot be made at start; name one queue or topic"))
+			return
+		}
+		w.cfg.Destinations = append(w.cfg.Destinations, d)
+		if mark {
+			w.cfg.DeadLetterQueues = append(w.cfg.DeadLetterQueues, d)
+		}
+	}
+}
+
+// isDeadLetterQueue reads the options of a name: isDLQ marks the destination as a
+// dead letter queue (R-DLQ-21). In ActiveMQ every value does; here false does not
+// (R-EDGE-26).
+func (w *walker) isDeadLetterQueue(e *element, a attribute) bool {
+	_, query, _ := strings.Cut(a.value, "?")
+	options, err := url.ParseQuery(query)
+	if err != nil {
+		w.fail(e.atAttr(a, "has options that cannot be read: "+err.Error()))
+		return false
+	}
+	mark := false
+	for name, values := range options {
+		if name != "isDLQ" {
+			w.warn(e.atAttr(a, "option "+name+" is left out: only isDLQ has a meaning for a destination that is made at start"))
+			continue
+		}
+		mark, err = parseBool(values[0])
+		if values[0] == "" {
+			mark, err = true, nil
+		}
+		if err != nil {
+			w.fail(e.atAttr(a, "isDLQ: "+err.Error()))
+		}
+	}
+	return mark
+}
+
+// interceptors ends a virtualDestinationInterceptor. Any takes the place of the
+// built-in virtual topic (section 7.9).
+func (w *walker) interceptors(*element) { w.cfg.Interceptors = &w.intercept }
+
+// virtualTopics turns the built-in virtual topic off where the broker says so.
+// Those that the file configures stay, as in ActiveMQ.
+func (w *walker) virtualTopics(broker *element) {
+	use := true
+	if w.bool(broker, "useVirtualTopics", &use); !use && w.cfg.Interceptors == nil {
+		w.cfg.Interceptors = &Interceptors{}
+	}
+}
+
+// virtualTopic reads one virtualTopic.
+func (w *walker) virtualTopic(e *element) {
+	v := DefaultVirtualTopic()
+	v.Source = e.source()
+	w.string(e, "name", &v.Name)
+	w.string(e, "prefix", &v.Prefix)
+	w.string(e, "postfix", &v.Postfix)
+	w.bool(e, "selectorAware", &v.SelectorAware)
+	w.bool(e, "local", &v.Local)
+	w.bool(e, "transactedSend", &v.TransactedSend)
+	w.bool(e, "dropOnResourceLimit", &v.DropOnResourceLimit)
+	w.bool(e, "setOriginalDestination", &v.SetOriginalDestination)
+	switch {
+	case strings.TrimSpace(v.Name) == "":
+		w.fail(e.at(`names no topics; give a name or a pattern such as "VirtualTopic.>"`))
+	case v.Prefix == "" && v.Postfix == "":
+		w.fail(e.at(`has neither prefix nor postfix, so that its queues cannot be told apart; give one such as prefix="Consumer.*."`))
+	default:
+		w.intercept.VirtualTopics = append(w.intercept.VirtualTopics, v)
+	}
+}
+
+// composite reads one compositeQueue or compositeTopic.
+func (w *walker) composite(e *element) {
+	c := CompositeDestination{Kind: message.Queue, ForwardOnly: true, CopyMessage: true, Source: e.source()}
+	if e.name == "compositeTopic" {
+		c.Kind = message.Topic
+	}
+	w.string(e, "name", &c.Name)
+	w.bool(e, "forwardOnly", &c.ForwardOnly)
+	w.bool(e, "copyMessage", &c.CopyMessage)
+	w.bool(e, "sendWhenNotMatched", &c.SendWhenNotMatched)
+	if c.Name = strings.TrimSpace(c.Name); c.Name == "" {
+		w.fail(e.at("has no name"))
+		return
+	}
+	holder := e.find("forwardTo")
+	if holder == nil || len(holder.children) == 0 {
+		w.fail(e.at("has no targets in forwardTo"))
+		return
+	}
+	for _, target := range holder.children {
+		w.forwardTo(target, &c)
+	}
+	w.intercept.Composites = append(w.intercept.Composites, c)
+}
+
+// forwardTo reads one target of a composite destination.
+func (w *walker) forwardTo(e *element, c *CompositeDestination) {
+	var t ForwardTarget
+	w.string(e, "selector", &t.Selector)
+	for _, place := range []struct {
+		element, attr string
+		kind          message.DestinationKind
+	}{{"queue", "physicalName", message.Queue}, {"topic", "physicalName", message.Topic},
+		{"filteredDestination", "queue", message.Queue}, {"filteredDestination", "topic", message.Topic}} {
+		a, ok := e.given(place.attr)
+		if !ok || e.name != place.element {
+			continue
+		}
+		d, err := message.ParseDestination(a.value, place.kind)
+		switch {
+		case err != nil:
+			w.fail(e.atAttr(a, "names no destination"))
+		case d.IsComposite(), d.IsPattern(), d.IsTemporary():
+			w.fail(e.atAttr(a, d.String()+" cannot be a target; name one queue or topic"))
+		case !t.Destination.IsZero():
+			w.fail(e.at("is for one of queue and topic; write two"))
+			return
+		default:
+			t.Destination = d
+		}
+	}
+	if t.Destination.IsZero() && len(w.problems) == 0 {
+		w.fail(e.at("names no target"))
+		return
+	}
+	c.ForwardTo = append(c.ForwardTo, t)
+}

@@ -1,0 +1,238 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// effectiveText writes what holds for a destination: limit and first delays of the
+// broker's redelivery, where its dead letters go, and the switches that are on.
+func effectiveText(r *Resolver, name string) string {
+	d, err := message.ParseDestination(name, message.Queue)
+	if err != nil {
+		return err.Error()
+	}
+	e := r.Policy(d)
+	var b strings.Builder
+	if p := e.Rules.Redelivery; p == nil {
+		b.WriteString("client")
+	} else {
+		fmt.Fprintf(&b, "%d after", p.MaximumRedeliveries)
+		for k := 1; k <= 4; k++ {
+			fmt.Fprintf(&b, " %d", p.DelayMillis(k, nil))
+		}
+	}
+	s := e.Rules.DeadLetter
+	fmt.Fprintf(&b, "; %s", s.Target(d, redelivery.Subscription{ClientID: "c", Name: "s"}))
+	for _, f := range []struct {
+		on   bool
+		name string
+	}{
+		{e.Rules.DropAtLimit, "drop at limit"},
+		{e.Rules.DropWithoutPolicy, "drop without policy"},
+		{s.Kind != redelivery.UnsetStrategy && !s.ProcessExpired, "drop expired"},
+		{s.ProcessNonPersistent, "keep non-persistent"},
+		{e.PersistJMSRedelivered != nil && *e.PersistJMSRedelivered, "marks"},
+		{e.Rules.DeadLetterQueue, "marked"},
+	} {
+		if f.on {
+			b.WriteString("; " + f.name)
+		}
+	}
+	return b.String()
+}
+
+// TestSeedDocuments loads the two documents that the project was made from, as
+// they are written: the individual strategy on every queue, and the broker's
+// redelivery with its delays E6 (SpecialQueue) and E5 (all others).
+func TestSeedDocuments(t *testing.T) {
+	t.Parallel()
+	policy, err := os.ReadFile("testdata/seed/individual.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := os.ReadFile("testdata/seed/redelivery.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	individual, _, problems := load("<broker>" + string(policy) + "</broker>")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	broker, notices, problems := load(string(plugin))
+	if len(problems) > 0 || len(notices) != 1 { // it has no connectors
+		t.Fatal(notices, problems)
+	}
+	for _, c := range []struct {
+		config     *Config
+		name, want string
+	}{
+		{individual, "orders", "client; queue://DLQ.orders; drop expired"},
+		{individual, "topic://orders", "client; queue://ActiveMQ.DLQ"},
+		{broker, "SpecialQueue", "4 after 1000 10000 10000 10000; queue://ActiveMQ.DLQ"},
+		{broker, "orders", "4 after 5000 10000 10000 10000; queue://ActiveMQ.DLQ"},
+		{broker, "topic://news", "4 after 5000 10000 10000 10000; queue://ActiveMQ.DLQ"},
+	} {
+		if got := effectiveText(c.config.Resolver(), c.name); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+	special := broker.Resolver().Policy(message.Destination{Kind: message.Queue, Name: "SpecialQueue"})
+	want := []Setting{{"fallbackToDeadLetter", "true", "f:4"}, {"sendToDlqIfMaxRetriesExceeded", "true", "f:4"},
+		{"maximumRedeliveries", "4", "f:9"}, {"redeliveryDelay", "10000", "f:9"}}
+	if diff := cmp.Diff(want, special.Settings); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	if special.Rules.Redelivery.Name != "redeliveryPolicy queue://SpecialQueue" || special.Rules.Redelivery.Source != "f:9" || !special.Found {
+		t.Errorf("%+v", special.Rules.Redelivery)
+	}
+	if !broker.SchedulerSupport || individual.SchedulerSupport {
+		t.Error("schedulerSupport")
+	}
+}
+
+// TestCases loads the configuration of every acceptance case that has one and asks
+// for what holds there.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	archive, err := txtar.ParseFile("testdata/cases/activemq.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string]string{
+		"C01.xml":       {"LIMIT.THREE": "3 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ", "LIMIT.ENDLESS": "-1 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ", "X": "client; queue://ActiveMQ.DLQ"},
+		"C02.xml":       {"X": "4 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ"},
+		"C03.xml":       {"BOTH.FIVE": "5 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ"},
+		"C04.xml":       {"X": "4 after 1000 2000 4000 8000; queue://ActiveMQ.DLQ"},
+		"C05.xml":       {"X": "8 after 4000 4000 4000 4000; queue://ActiveMQ.DLQ"},
+		"C06.xml":       {"X": "6 after 1000 4000 16000 64000; queue://ActiveMQ.DLQ"},
+		"C07.xml":       {"X": "3 after 5000 5000 5000 5000; queue://ActiveMQ.DLQ"},
+		"C08.xml":       {"X": "3 after 1500 1500 1500 1500; queue://ActiveMQ.DLQ"},
+		"C11.xml":       {"F.A": "client; queue://DLQ.F.A", "SHARED.X": "client; queue://ActiveMQ.DLQ"},
+		"C12.xml":       {"topic://FEED.OWN": "client; queue://DLQ.T.FEED.OWN.c:s", "topic://FEED.ONE": "client; queue://DLQ.T.FEED.ONE"},
+		"C13.xml":       {"X": "client; queue://DLQ.X"},
+		"C14.xml":       {"KEEP.X": "client; queue://ActiveMQ.DLQ; keep non-persistent", "X": "client; queue://ActiveMQ.DLQ"},
+		"C15.xml":       {"X": "3 after 5000 5000 5000 5000; queue://ActiveMQ.DLQ"},
+		"C16.xml":       {"X": "client; queue://ActiveMQ.DLQ"},
+		"C17-once.xml":  {"X": "client; queue://ActiveMQ.DLQ; drop expired"},
+		"C17-twice.xml": {"X": "client; queue://ActiveMQ.DLQ"}, // the later of the two (R-MAP-13)
+		"C18.xml":       {"SUFFIX.A": "client; queue://SUFFIX.A.dead", "BIN.A": "client; queue://ops.graveyard", "PRE.A": "client; queue://DLQ.PRE.A"},
+		"C21.xml":       {"NOCACHE.A": "client; queue://ActiveMQ.DLQ"},
+		"C24.xml":       {"X": "2 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ"},
+		"C25.xml":       {"DELAYED.A": "3 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ; marks", "X": "client; queue://ActiveMQ.DLQ; marks"},
+		"C26.xml":       {"X": "2 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ"},
+	}
+	for _, f := range archive.Files {
+		c, notices, problems := load(string(f.Data))
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", f.Name, problems)
+			continue
+		}
+		if f.Name == "C17-twice.xml" && !strings.Contains(fmt.Sprint(notices), "overlaps") {
+			t.Errorf("%s: no word about the second entry: %v", f.Name, notices)
+		}
+		for d, text := range want[f.Name] {
+			if got := effectiveText(c.Resolver(), d); got != text {
+				t.Errorf("%s %s: %q, want %q", f.Name, d, got, text)
+			}
+		}
+		if len(want[f.Name]) == 0 {
+			t.Errorf("%s: nothing is asked", f.Name)
+		}
+	}
+}
+
+// TestResolver joins policy entries and the redeliveryPlugin.
+func TestResolver(t *testing.T) {
+	t.Parallel()
+	const head = `<broker schedulerSupport="true"><destinations><queue physicalName="GRAVES?isDLQ=true"/><queue physicalName="FALSE?isDLQ=false"/></destinations>
+<destinationPolicy><policyMap><policyEntries>
+<policyEntry queue="A.>"><deadLetterStrategy><discarding/></deadLetterStrategy></policyEntry>
+<policyEntry queue="A.DLQ"><deadLetterStrategy><individualDeadLetterStrategy/></deadLetterStrategy></policyEntry>
+</policyEntries></policyMap></destinationPolicy><plugins>`
+	c, _, problems := load(head + `<redeliveryPlugin fallbackToDeadLetter="false" sendToDlqIfMaxRetriesExceeded="false"><redeliveryPolicyMap><redeliveryPolicyEntries>
+<redeliveryPolicy queue="A.B, topic://T" maximumRedeliveries="1" initialRedeliveryDelay="0" redeliveryDelay="20"/>
+<redeliveryPolicy queue="A.DLQ" maximumRedeliveries="2" useExponentialBackOff="true" backOffMultiplier="1.5" maximumRedeliveryDelay="1200"/>
+<redeliveryPolicy tempQueue="false" maximumRedeliveries="0"/>
+<redeliveryPolicy queue="J" useCollisionAvoidance="true" collisionAvoidancePercent="30"/>
+<redeliveryPolicy queue="K" useCollisionAvoidance="true" collisionAvoidanceFactor="0.3"/>
+</redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPlugin></plugins></broker>`)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	r := c.Resolver()
+	for name, want := range map[string]string{
+		"A.B":            "1 after 0 20 20 20; ; drop at limit",
+		"topic://T":      "1 after 0 20 20 20; queue://ActiveMQ.DLQ; drop at limit",
+		"A.C":            "client; ; drop at limit; drop without policy",
+		"A.DLQ":          "2 after 1000 1200 1200 1200; queue://ActiveMQ.DLQ.Queue.A.DLQ; drop at limit",
+		"temp-queue://x": "0 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ; drop at limit",
+		"B":              "client; queue://ActiveMQ.DLQ; drop at limit; drop without policy",
+		"GRAVES":         "client; queue://ActiveMQ.DLQ; drop at limit; drop without policy; marked",
+		"FALSE":          "client; queue://ActiveMQ.DLQ; drop at limit; drop without policy", // R-EDGE-26
+	} {
+		if got := effectiveText(r, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for name, factor := range map[string]float64{"J": 0.3, "K": 0.3} { // R-POL-01
+		if p := r.Policy(message.Destination{Kind: message.Queue, Name: name}).Rules.Redelivery; p.CollisionAvoidanceFactor != factor || !p.UseCollisionAvoidance {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	named := r.Policy(message.Destination{Kind: message.Queue, Name: "A.DLQ"}).Rules
+	if !named.StrategyNamed || !named.RedeliveryNamed {
+		t.Error("R-EDGE-28, R-EDGE-31: entries of the queue's own name hold for dead letters, too")
+	}
+	if wide := r.Policy(message.Destination{Kind: message.Queue, Name: "A.C"}).Rules; wide.StrategyNamed || wide.RedeliveryNamed {
+		t.Error("a pattern names no queue")
+	}
+	// A policy entry's own redelivery wins over the plugin.
+	own := &redelivery.Policy{MaximumRedeliveries: 9, InitialRedeliveryDelay: time.Second}
+	c.Policies[0].Rules.Redelivery = own
+	if got := c.Resolver().Policy(message.Destination{Kind: message.Queue, Name: "A.B"}).Rules; got.Redelivery != own || got.DropAtLimit {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRedeliveryPluginRefused is about files that cannot be meant.
+func TestRedeliveryPluginRefused(t *testing.T) {
+	t.Parallel()
+	policy := func(attrs string) string {
+		return `<broker schedulerSupport="true"><plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyEntries><redeliveryPolicy ` + attrs +
+			`/></redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPlugin></plugins></broker>`
+	}
+	for name, c := range map[string]struct{ file, want string }{
+		"R-PLG-01 without a scheduler": {"<broker>\n<plugins><redeliveryPlugin/></plugins></broker>", `f:2: redeliveryPlugin: needs a scheduler, as in ActiveMQ; write schedulerSupport="true" at the broker element (line 1), or remove the plugin`},
+		"R-PLG-01 scheduler off":       {`<broker schedulerSupport="false"><plugins><redeliveryPlugin/></plugins></broker>`, "needs a scheduler"},
+		"twice":                        {`<broker schedulerSupport="true"><plugins><redeliveryPlugin/><redeliveryPlugin/></plugins></broker>`, "is the second redeliveryPlugin"},
+		"two default entries": {`<broker schedulerSupport="true"><plugins><redeliveryPlugin><redeliveryPolicyMap><defaultEntry><redeliveryPolicy/></defaultEntry><defaultEntry><redeliveryPolicy/></defaultEntry></redeliveryPolicyMap></redeliveryPlugin></plugins></broker>`,
+			"is the second default entry"},
+		"no destination":      {policy(`maximumRedeliveries="3"`), "says for which destinations"},
+		"two destinations":    {policy(`queue="A" topic="B"`), "write one entry for each"},
+		"a limit beyond int":  {policy(`queue="A" maximumRedeliveries="3000000000"`), "3000000000 is not between"},
+		"a percent no short":  {policy(`queue="A" collisionAvoidancePercent="40000"`), "40000 is not between"},
+		"percent and factor":  {policy(`queue="A" collisionAvoidancePercent="40" collisionAvoidanceFactor="0.4"`), "say the same"},
+		"an endless factor":   {policy(`queue="A" backOffMultiplier="Infinity"`), "no number to reckon with"},
+		"a delay of letters":  {policy(`queue="A" redeliveryDelay="soon"`), `"soon" is not a whole number`},
+		"an attribute astray": {policy(`queue="A" maximumRedelivery="3"`), "did you mean maximumRedeliveries?"},
+	} {
+		if _, _, problems := load(c.file); !strings.Contains(fmt.Sprint(problems), c.want) {
+			t.Errorf("%s: %v, want %s", name, problems, c.want)
+		}
+	}
+	_, notices, _ := load(`<broker schedulerSupport="true"><plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyEntries>
+<redeliveryPolicy queue="A.*"/><redeliveryPolicy queue="A.>"/></redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPlugin></plugins></broker>`)
+	if !strings.Contains(fmt.Sprint(notices), "redeliveryPolicy queue://A.>: overlaps queue://A.*") {
+		t.Errorf("R-MAP-13: %v", notices)
+	}
+}
