@@ -28,7 +28,7 @@ const dlqRedriveExample = `
 
 func dlqRedriveCommand(e *env) *cobra.Command {
 	var r *remote
-	var what admin.Redrive
+	var what admin.Selection
 	c := &cobra.Command{
 		Use:     "redrive [QUEUE] --id ID... | --all",
 		Short:   "Bring dead letters back to where they failed",

@@ -92,7 +92,7 @@ func TestMessageIsDrawn(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	m := admin.Detail{
-		Queue: "DLQ",
+		Where: admin.Where{Queue: "DLQ"},
 		Message: admin.Message{ID: "ID:a-1", Position: 7, State: "scheduled", SizeBytes: 1030, Attempts: 120, Failures: 1, HandOuts: 2,
 			RedeliveryCounter: 1, Suspected: true, Due: at,
 			Headers:    admin.Headers{Destination: "queue://DLQ", DeliveryMode: "PERSISTENT", Priority: 4, GroupID: "g", GroupSequence: 2},

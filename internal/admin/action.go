@@ -6,67 +6,160 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
 )
 
-// A Redrive is the request of /api/v1/queues/{queue}/redrive: either some dead
-// letters by their ids, or all that the queue has when the request comes.
-type Redrive struct {
+// A Selection is the request of an action: which messages of the place it is for, of
+// those that are there when the request comes. It says either IDs, or Selector, or All.
+type Selection struct {
 	IDs []string `json:"ids,omitempty"`
 	All bool     `json:"all,omitempty"`
+	// Selector is a JMS selector.
+	Selector string `json:"selector,omitempty"`
+	// Limit is how many at the most, the oldest first; 0: no limit.
+	Limit int `json:"limit,omitempty"`
+	// DryRun only counts what would be done.
+	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// Redriven is the reply to a Redrive.
+// A MoveRequest is the request of /api/v1/queues/{queue}/move.
+type MoveRequest struct {
+	// To is where they go: a queue's name, or "topic://" and a topic's, whose
+	// durable subscriptions get them.
+	To string `json:"to"`
+	Selection
+}
+
+// A Where says whose messages a reply is about: a queue's, or those of a durable
+// subscription.
+type Where struct {
+	Queue        string `json:"queue,omitempty"`
+	ClientID     string `json:"clientId,omitempty"`
+	Subscription string `json:"subscription,omitempty"`
+}
+
+// Stayed tells of messages that were asked for and stay.
+type Stayed struct {
+	// Out are those that consumers have, or that were acknowledged in transactions
+	// which are still open.
+	Out int `json:"out,omitempty"`
+	// Left are those without a place to go to.
+	Left int `json:"left,omitempty"`
+	// Asked is how many ids were given; 0 where the request said no ids.
+	Asked  int  `json:"asked,omitempty"`
+	DryRun bool `json:"dryRun,omitempty"` // nothing was changed
+}
+
+// Redriven is the reply to a redrive.
 type Redriven struct {
-	Queue string `json:"queue"`
-	// Moved is how many went back to where they failed. Those that a consumer has,
-	// and those of which nobody knows where they failed, stay.
+	Where
+	// Moved is how many dead letters went back to where they failed.
 	Moved int `json:"moved"`
-	// Asked is how many ids were given; 0 for all.
-	Asked int `json:"asked,omitempty"`
+	Stayed
 }
 
-// Purged is the reply of /api/v1/queues/{queue}/purge.
+// Moved is the reply to a move.
+type Moved struct {
+	Where
+	To    string `json:"to"`
+	Moved int    `json:"moved"`
+	Stayed
+}
+
+// Purged is the reply to a purge.
 type Purged struct {
-	Queue string `json:"queue"`
-	// Removed is how many messages were removed. Those that a consumer has stay.
+	Where
 	Removed int `json:"removed"`
+	Stayed
+}
+
+// selection checks what a request means.
+func (sel *Selection) selection() (broker.Selection, error) {
+	ways := 0
+	for _, given := range []bool{sel.All, len(sel.IDs) > 0, sel.Selector != ""} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 || sel.Limit < 0 {
+		return broker.Selection{}, fmt.Errorf(`say which: {"ids": [...]}, {"selector": "..."} or {"all": true}, with a "limit" of 1 or more if not all of them: %w`, message.ErrInvalid)
+	}
+	return broker.Selection{IDs: sel.IDs, Selector: sel.Selector, Max: sel.Limit, Dry: sel.DryRun}, nil
+}
+
+func (sel *Selection) stayed(o broker.Outcome) Stayed {
+	return Stayed{Out: o.Out, Left: o.Left, Asked: len(sel.IDs), DryRun: sel.DryRun}
 }
 
 func (s *surface) redrive(r *http.Request) (any, error) {
 	if err := query(r); err != nil {
 		return nil, err
 	}
-	var what Redrive
+	var what Selection
 	if err := decode(r, &what); err != nil {
 		return nil, err
 	}
-	if what.All == (len(what.IDs) > 0) {
-		return nil, fmt.Errorf(`say which: {"ids": [...]} for some of the queue, or {"all": true}: %w`, message.ErrInvalid)
-	}
-	name := queueNamed(r)
-	n, err := s.b.Redrive(r.Context(), name, what.IDs)
-	s.did(r, "dead letters brought back", name, n, err)
+	sel, err := what.selection()
 	if err != nil {
-		return nil, done(n, "brought back", err)
+		return nil, err
 	}
-	return Redriven{Queue: nameOf(name), Moved: n, Asked: len(what.IDs)}, nil
+	place := placeNamed(r)
+	o, err := s.b.Redrive(r.Context(), place, sel)
+	s.did(r, "dead letters brought back", place, &what, o, err)
+	if err != nil {
+		return nil, done(o.Taken, "brought back", err)
+	}
+	return Redriven{Where: whereOf(place), Moved: o.Taken, Stayed: what.stayed(o)}, nil
+}
+
+func (s *surface) move(r *http.Request) (any, error) {
+	if err := query(r); err != nil {
+		return nil, err
+	}
+	var what MoveRequest
+	if err := decode(r, &what); err != nil {
+		return nil, err
+	}
+	sel, err := what.selection()
+	if err != nil {
+		return nil, err
+	}
+	to, err := message.ParseDestination(what.To, message.Queue)
+	if err != nil {
+		return nil, fmt.Errorf(`say where to, with "to": %w`, err)
+	}
+	place := placeNamed(r)
+	o, err := s.b.Move(r.Context(), place, to, sel)
+	s.did(r, "messages moved", place, &what.Selection, o, err, slog.String("detail", to.String()))
+	if err != nil {
+		return nil, done(o.Taken, "moved", err)
+	}
+	return Moved{Where: whereOf(place), To: to.String(), Moved: o.Taken, Stayed: what.stayed(o)}, nil
 }
 
 func (s *surface) purge(r *http.Request) (any, error) {
 	if err := query(r); err != nil {
 		return nil, err
 	}
-	if err := decode(r, &struct{}{}); err != nil && !errors.Is(err, errNoObject) {
+	var what Selection
+	switch err := decode(r, &what); {
+	case errors.Is(err, errNoObject):
+		what.All = true
+	case err != nil:
 		return nil, err
 	}
-	name := queueNamed(r)
-	n, err := s.b.Purge(r.Context(), name, nil)
-	s.did(r, "queue purged", name, n, err)
+	sel, err := what.selection()
 	if err != nil {
-		return nil, done(n, "removed", err)
+		return nil, err
 	}
-	return Purged{Queue: nameOf(name), Removed: n}, nil
+	place := placeNamed(r)
+	o, err := s.b.Purge(r.Context(), place, sel)
+	s.did(r, "messages removed", place, &what, o, err)
+	if err != nil {
+		return nil, done(o.Taken, "removed", err)
+	}
+	return Purged{Where: whereOf(place), Removed: o.Taken, Stayed: what.stayed(o)}, nil
 }
 
 // done says in an error how far an action came.
@@ -77,12 +170,12 @@ func done(n int, what string, err error) error {
 	return fmt.Errorf("after %d messages were %s: %w", n, what, err)
 }
 
-// did logs what someone did to a queue.
-func (s *surface) did(r *http.Request, what string, name message.Destination, n int, err error) {
-	if err != nil && n == 0 {
+// did logs what someone did to a place.
+func (s *surface) did(r *http.Request, what string, place broker.Place, sel *Selection, o broker.Outcome, err error, more ...slog.Attr) {
+	if sel.DryRun || err != nil && o.Taken == 0 {
 		return
 	}
 	user, _, _ := r.BasicAuth()
-	s.o.Log.LogAttrs(r.Context(), slog.LevelInfo, what,
-		slog.String("dest", name.String()), slog.Int("messages", n), slog.String("by", user), slog.String("peer", r.RemoteAddr))
+	s.o.Log.LogAttrs(r.Context(), slog.LevelInfo, what, append([]slog.Attr{
+		slog.String("dest", place.String()), slog.Int("messages", o.Taken), slog.String("by", user), slog.String("peer", r.RemoteAddr)}, more...)...)
 }

@@ -208,7 +208,7 @@ func TestRedriveBringsBack(t *testing.T) {
 		ids := h.kill("ORDERS", 3)
 		var got admin.Redriven
 		h.post("/api/v1/queues/ActiveMQ.DLQ/redrive", fmt.Sprintf(`{"ids":[%q,"ID:not-there"]}`, ids[1]), &got)
-		if d := cmp.Diff(admin.Redriven{Queue: "ActiveMQ.DLQ", Moved: 1, Asked: 2}, got); d != "" {
+		if d := cmp.Diff(admin.Redriven{Where: admin.Where{Queue: "ActiveMQ.DLQ"}, Moved: 1, Stayed: admin.Stayed{Asked: 2}}, got); d != "" {
 			h.t.Error(d)
 		}
 		var back admin.Detail
@@ -218,7 +218,7 @@ func TestRedriveBringsBack(t *testing.T) {
 		}
 		var all admin.Redriven
 		h.post("/api/v1/queues/ActiveMQ.DLQ/redrive", `{"all":true}`, &all)
-		if d := cmp.Diff(admin.Redriven{Queue: "ActiveMQ.DLQ", Moved: 2}, all); d != "" {
+		if d := cmp.Diff(admin.Redriven{Where: admin.Where{Queue: "ActiveMQ.DLQ"}, Moved: 2}, all); d != "" {
 			h.t.Error(d)
 		}
 		var q admin.Queue
@@ -242,7 +242,7 @@ func TestRedriveFindsWhatIsOnlyInTheStore(t *testing.T) {
 		h.kill("ORDERS", 30)
 		var all admin.Redriven
 		h.post("/api/v1/queues/ActiveMQ.DLQ/redrive", `{"all":true}`, &all)
-		if d := cmp.Diff(admin.Redriven{Queue: "ActiveMQ.DLQ", Moved: 30}, all); d != "" {
+		if d := cmp.Diff(admin.Redriven{Where: admin.Where{Queue: "ActiveMQ.DLQ"}, Moved: 30}, all); d != "" {
 			h.t.Error(d)
 		}
 	})
@@ -310,7 +310,7 @@ func TestPurgeRemovesWhatNobodyHas(t *testing.T) {
 		c.take()
 		var got admin.Purged
 		h.post("/api/v1/queues/ORDERS/purge", "", &got)
-		if d := cmp.Diff(admin.Purged{Queue: "ORDERS", Removed: 3}, got); d != "" {
+		if d := cmp.Diff(admin.Purged{Where: admin.Where{Queue: "ORDERS"}, Removed: 3, Stayed: admin.Stayed{Out: 2}}, got); d != "" {
 			h.t.Error(d)
 		}
 		var q admin.Queue
@@ -414,7 +414,12 @@ func TestBadRequests(t *testing.T) {
 		"wrong type":               {method: "POST", path: dlq + "/redrive", body: `{"ids":"ID:1"}`, status: 400, kind: "invalid", says: "JSON"},
 		"neither ids nor all":      {method: "POST", path: dlq + "/redrive", body: `{}`, status: 400, kind: "invalid", says: "say which"},
 		"both ids and all":         {method: "POST", path: dlq + "/redrive", body: `{"all":true,"ids":["a"]}`, status: 400, kind: "invalid", says: "say which"},
-		"purge of some":            {method: "POST", path: dlq + "/purge", body: `{"ids":["a"]}`, status: 400, kind: "invalid", says: "ids"},
+		"purge of who knows what":  {method: "POST", path: dlq + "/purge", body: `{}`, status: 400, kind: "invalid", says: "say which"},
+		"a limit below 0":          {method: "POST", path: dlq + "/purge", body: `{"all":true,"limit":-1}`, status: 400, kind: "invalid", says: "limit"},
+		"a bad selector":           {method: "POST", path: dlq + "/purge", body: `{"selector":"a ="}`, status: 400, kind: "invalid", says: "selector"},
+		"move to nowhere":          {method: "POST", path: dlq + "/move", body: `{"all":true}`, status: 400, kind: "invalid", says: "say where to"},
+		"move to a pattern":        {method: "POST", path: dlq + "/move", body: `{"all":true,"to":"A.>"}`, status: 400, kind: "invalid", says: "no single"},
+		"redrive from no DLQ":      {method: "POST", path: "/api/v1/queues/ORDERS/redrive", body: `{"all":true}`, status: 409, kind: "wrong-state", says: "no dead letter queue"},
 		"a form": {method: "POST", path: dlq + "/redrive", body: "all=true", headers: []string{"Content-Type", "application/x-www-form-urlencoded"},
 			status: 400, kind: "invalid", says: "Content-Type: application/json"},
 		"a huge body": {method: "POST", path: dlq + "/redrive", body: `{"ids":["` + strings.Repeat("x", admin.MaxRequestBytes) + `"]}`,
@@ -459,5 +464,83 @@ func TestStatus(t *testing.T) {
 		if w := h.do(http.MethodHead, "/api/v1", ""); w.Code != http.StatusOK {
 			h.t.Errorf("HEAD: status %d", w.Code)
 		}
+	})
+}
+
+// A dead letter is reached however deep it lies.
+func TestRedriveByIDReachesAnyDepth(t *testing.T) {
+	t.Parallel()
+	small := func(b *broker.Options, _ *admin.Options) { b.Limits.WindowEntries = 4 }
+	inHouse(t, small, func(h *house) {
+		ids := h.kill("ORDERS", 30)
+		var got admin.Redriven
+		h.post("/api/v1/queues/ActiveMQ.DLQ/redrive", fmt.Sprintf(`{"ids":[%q]}`, ids[29]), &got)
+		if got.Moved != 1 {
+			h.t.Errorf("reply %+v, want 1 moved", got)
+		}
+		h.post("/api/v1/queues/ActiveMQ.DLQ/redrive", `{"all":true,"limit":20,"dryRun":true}`, &got)
+		if got.Moved != 20 || !got.DryRun {
+			h.t.Errorf("reply %+v, want 20 that would move", got)
+		}
+		var q admin.Queue
+		if h.get("/api/v1/queues/ActiveMQ.DLQ", &q); q.Messages != 29 {
+			h.t.Errorf("%d messages are left, want 29", q.Messages)
+		}
+	})
+}
+
+func TestMoveTakesAPartElsewhere(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		for i := range 6 {
+			c.send("ORDERS", "x", func(m *message.Message) { m.Type = []string{"even", "odd"}[i%2] })
+		}
+		c.consume("ORDERS", func(s *broker.ConsumerSpec) { s.Prefetch = 2 })
+		c.take()
+		var got admin.Moved
+		h.post("/api/v1/queues/ORDERS/move", `{"to":"ORDERS.ODD","selector":"JMSType = 'odd'"}`, &got)
+		want := admin.Moved{Where: admin.Where{Queue: "ORDERS"}, To: "queue://ORDERS.ODD", Moved: 2, Stayed: admin.Stayed{Out: 1}}
+		if d := cmp.Diff(want, got); d != "" {
+			h.t.Error(d)
+		}
+		var page admin.Page
+		h.get("/api/v1/queues/ORDERS.ODD/messages", &page)
+		if len(page.Messages) != 2 || page.Messages[0].Headers.OriginalDestination != "queue://ORDERS" { // R-JMX-01
+			h.t.Errorf("what was moved: %+v", page.Messages)
+		}
+		if !strings.Contains(h.log.String(), "messages moved") {
+			h.t.Errorf("nobody can see in the log who did it:\n%s", h.log)
+		}
+	})
+}
+
+// Durable subscriptions are looked at, purged and moved as queues are.
+func TestDurableSubscriptionsByHand(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		id := c.consume("NEWS", func(s *broker.ConsumerSpec) { s.Destination.Kind, s.Subscription = message.Topic, "a/b" })
+		c.c.CloseConsumer(h.t.Context(), id, queue.UnknownLast, nil)
+		for range 3 {
+			c.send("NEWS", "x", func(m *message.Message) { m.Destination.Kind = message.Topic })
+		}
+		var all admin.Destinations
+		h.get("/api/v1/destinations", &all)
+		path := "/api/v1/subscriptions/" + url.PathEscape(all.Subscriptions[0].ClientID) + "/" + url.PathEscape("a/b")
+		var page admin.Page
+		h.get(path+"/messages", &page)
+		if len(page.Messages) != 3 || page.Subscription != "a/b" {
+			h.t.Errorf("page is %+v", page)
+		}
+		var moved admin.Moved
+		h.post(path+"/move", fmt.Sprintf(`{"to":"NEWS.KEPT","ids":[%q]}`, page.Messages[1].ID), &moved)
+		var purged admin.Purged
+		h.post(path+"/purge", "", &purged)
+		if moved.Moved != 1 || purged.Removed != 2 {
+			h.t.Errorf("moved %+v, purged %+v", moved, purged)
+		}
+		h.refused(h.do("POST", "/api/v1/subscriptions/nobody/a/purge", ""), 404, "not-found")
+		h.refused(h.do("POST", path+"/move", `{"to":"topic://NOBODY","all":true}`), 409, "wrong-state")
 	})
 }

@@ -37,7 +37,7 @@ func (s *surface) deadLetterQueues(r *http.Request) (any, error) {
 		if all[i].Messages == 0 {
 			continue
 		}
-		found, err := s.sample(r.Context(), all[i].Name)
+		found, err := s.sample(r.Context(), broker.At(all[i].Name))
 		if err != nil {
 			return nil, err
 		}
@@ -51,15 +51,15 @@ func (s *surface) deadLetterQueues(r *http.Request) (any, error) {
 }
 
 // sample looks at the head of a queue for dead letters; nil: there is none.
-func (s *surface) sample(ctx context.Context, name message.Destination) (*DeadLetters, error) {
-	page, _, err := s.b.Look(ctx, name, broker.Cursor{}, SampleMessages)
+func (s *surface) sample(ctx context.Context, place broker.Place) (*DeadLetters, error) {
+	page, _, err := s.b.Look(ctx, place, broker.Cursor{}, SampleMessages)
 	if err != nil {
 		return nil, err
 	}
 	found := &DeadLetters{Sampled: len(page), From: map[string]int{}}
 	for i := range page {
 		p := &page[i]
-		if !isDeadLetter(&p.Entry) {
+		if !broker.IsDeadLetter(&p.Entry) {
 			continue
 		}
 		if found.Found++; found.Found == 1 {
@@ -75,16 +75,6 @@ func (s *surface) sample(ctx context.Context, name message.Destination) (*DeadLe
 		return nil, nil
 	}
 	return found, nil
-}
-
-// isDeadLetter reports whether an entry came here because it failed or expired
-// elsewhere. One that was brought back is none any more.
-func isDeadLetter(e *message.Entry) bool {
-	if e.Overlay == nil || e.Overlay.OriginalDestination.IsZero() {
-		return false
-	}
-	_, ok := e.Overlay.Added[broker.DeliveryAttempts]
-	return ok
 }
 
 // lastAttempt is the newest line of an entry's story, nil if it has none, and when

@@ -98,6 +98,22 @@ func queueNamed(r *http.Request) message.Destination {
 	return message.Destination{Kind: message.Queue, Name: strings.TrimPrefix(name, "queue://")}
 }
 
+// placeNamed is the place that a request's path names: a queue, or a durable
+// subscription.
+func placeNamed(r *http.Request) broker.Place {
+	if name := r.PathValue("subscription"); name != "" {
+		return broker.Place{ClientID: r.PathValue("client"), Subscription: name}
+	}
+	return broker.At(queueNamed(r))
+}
+
+func whereOf(p broker.Place) Where {
+	if p.Subscription != "" {
+		return Where{ClientID: p.ClientID, Subscription: p.Subscription}
+	}
+	return Where{Queue: nameOf(p.Queue)}
+}
+
 func (s *surface) destinations(r *http.Request) (any, error) {
 	if err := query(r); err != nil {
 		return nil, err
@@ -127,7 +143,7 @@ func (s *surface) queue(r *http.Request) (any, error) {
 		return nil, err
 	}
 	q := queueOf(st)
-	q.DeadLetters, err = s.sample(r.Context(), st.Name)
+	q.DeadLetters, err = s.sample(r.Context(), broker.At(st.Name))
 	return q, err
 }
 

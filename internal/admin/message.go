@@ -11,10 +11,10 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 )
 
-// A Page is the reply of /api/v1/queues/{queue}/messages: some of a queue's
-// messages, in the order in which it has them.
+// A Page is the reply of .../messages: some of the messages of a queue or durable
+// subscription, in the order in which it has them.
 type Page struct {
-	Queue    string    `json:"queue"`
+	Where
 	Messages []Message `json:"messages"`
 	// Next is what to ask for behind this page, as ?after=; empty: there is no more.
 	Next string `json:"next,omitempty"`
@@ -78,10 +78,10 @@ type Headers struct {
 	TransactionID       string    `json:"transactionId,omitempty"`
 }
 
-// A Detail is the reply of /api/v1/queues/{queue}/messages/{id}: everything that
+// A Detail is the reply of .../messages/{id}: everything that
 // is known of one message.
 type Detail struct {
-	Queue string `json:"queue"`
+	Where
 	Message
 	Properties map[string]any `json:"properties"`
 	Body       Body           `json:"body"`
@@ -109,12 +109,12 @@ func (s *surface) messages(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := queueNamed(r)
-	entries, next, err := s.b.Look(r.Context(), name, at, limit)
+	place := placeNamed(r)
+	entries, next, err := s.b.Look(r.Context(), place, at, limit)
 	if err != nil {
 		return nil, err
 	}
-	page := Page{Queue: nameOf(name), Messages: make([]Message, len(entries)), Next: formatCursor(next)}
+	page := Page{Where: whereOf(place), Messages: make([]Message, len(entries)), Next: formatCursor(next)}
 	for i := range entries {
 		m, err := s.b.Header(&entries[i])
 		page.Messages[i] = s.describe(&entries[i], m, err)
@@ -126,13 +126,13 @@ func (s *surface) message(r *http.Request) (any, error) {
 	if err := query(r); err != nil {
 		return nil, err
 	}
-	name := queueNamed(r)
-	p, err := s.b.FindMessage(r.Context(), name, r.PathValue("id"))
+	place := placeNamed(r)
+	p, err := s.b.FindMessage(r.Context(), place, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	m, err := s.b.Read(p)
-	d := Detail{Queue: nameOf(name), Message: s.describe(p, m, err), Properties: map[string]any{}, Story: []Attempt{}}
+	d := Detail{Where: whereOf(place), Message: s.describe(p, m, err), Properties: map[string]any{}, Story: []Attempt{}}
 	story, storyErr := s.b.Story(p)
 	if storyErr != nil {
 		return nil, storyErr
@@ -169,7 +169,7 @@ func (s *surface) describe(p *broker.Peek, m *message.Message, err error) Messag
 		Holds: int(p.Counts.Holds), RedeliveryCounter: p.Counter,
 		Suspected: p.Counts.Suspect != message.NotHandedOut, Due: timeOf(p.Counts.Due),
 	}
-	if isDeadLetter(&p.Entry) {
+	if broker.IsDeadLetter(&p.Entry) {
 		cause, _ := p.Entry.Overlay.Added[broker.FailureCause].(string)
 		v.DeadLetter = &DeadLetter{From: p.Entry.Overlay.OriginalDestination.String(), Cause: cause}
 		line, at, lineErr := s.lastAttempt(p)

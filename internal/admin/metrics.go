@@ -79,6 +79,7 @@ var eventNames = map[broker.EventKind]struct{ name, help string }{
 	broker.Kept:            {"nixie_kept_total", "Failures of dead letters in their own dead letter queue, where they stay."},
 	broker.StrayAck:        {"nixie_stray_acks_total", "Acknowledgements that fit nothing and were ignored."},
 	broker.Redriven:        {"nixie_redriven_total", "Dead letters brought back to where they failed."},
+	broker.Moved:           {"nixie_moved_total", "Messages that people moved to another destination."},
 	broker.Inconsistent:    {"nixie_store_inconsistencies_total", "Times that the store held fewer entries of a queue than it counted."},
 	broker.DestinationLost: {"nixie_destinations_lost_total", "Destinations stopped after a commit that failed, and opened anew from the store."},
 }

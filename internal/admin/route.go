@@ -34,10 +34,13 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 	get("/api/v1/destinations", s.destinations)
 	get("/api/v1/dead-letter-queues", s.deadLetterQueues)
 	get("/api/v1/queues/{queue}", s.queue)
-	get("/api/v1/queues/{queue}/messages", s.messages)
-	get("/api/v1/queues/{queue}/messages/{id}", s.message)
-	post("/api/v1/queues/{queue}/redrive", s.redrive)
-	post("/api/v1/queues/{queue}/purge", s.purge)
+	for _, place := range []string{"/api/v1/queues/{queue}", "/api/v1/subscriptions/{client}/{subscription}"} {
+		get(place+"/messages", s.messages)
+		get(place+"/messages/{id}", s.message)
+		post(place+"/redrive", s.redrive)
+		post(place+"/move", s.move)
+		post(place+"/purge", s.purge)
+	}
 	mux.HandleFunc("/", notServed)
 
 	guard := http.NewCrossOriginProtection()

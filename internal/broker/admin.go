@@ -65,16 +65,42 @@ func (d *destination) status() QueueStatus {
 	return st
 }
 
-func (b *Broker) find(name message.Destination) (*destination, error) {
-	if d := b.known(name); d != nil {
-		return d, nil
-	}
-	return nil, fmt.Errorf("%s does not exist: %w", name, message.ErrNotFound)
+// A Place is where messages lie: a queue, or a durable subscription to a topic.
+type Place struct {
+	Queue message.Destination // zero for a subscription
+	// ClientID and Subscription name a durable subscription.
+	ClientID, Subscription string
 }
 
-// Look lists up to n entries of a queue behind a cursor, and the cursor for the next.
-func (b *Broker) Look(ctx context.Context, name message.Destination, at Cursor, n int) ([]Peek, Cursor, error) {
-	d, err := b.find(name)
+// At is the place that is a queue.
+func At(queue message.Destination) Place { return Place{Queue: queue} }
+
+// String names the place for people.
+func (p Place) String() string {
+	if p.Subscription != "" {
+		return fmt.Sprintf("subscription %s of client %s", p.Subscription, p.ClientID)
+	}
+	return p.Queue.String()
+}
+
+func (b *Broker) find(at Place) (*destination, error) {
+	if at.Subscription == "" {
+		if d := b.known(at.Queue); d != nil {
+			return d, nil
+		}
+		return nil, fmt.Errorf("%s does not exist: %w", at, message.ErrNotFound)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.durableLocked(at.ClientID, at.Subscription); s != nil {
+		return s.d, nil
+	}
+	return nil, fmt.Errorf("durable %s does not exist: %w", at, message.ErrNotFound)
+}
+
+// Look lists up to n entries of a place behind a cursor, and the cursor for the next.
+func (b *Broker) Look(ctx context.Context, place Place, at Cursor, n int) ([]Peek, Cursor, error) {
+	d, err := b.find(place)
 	if err != nil {
 		return nil, at, err
 	}
@@ -106,9 +132,9 @@ func (b *Broker) Story(p *Peek) ([]message.Attempt, error) {
 	return b.o.Records.Story(p.Counts.Story)
 }
 
-// FindMessage looks a message up by its id in a queue; ErrNotFound if it is not there.
-func (b *Broker) FindMessage(ctx context.Context, name message.Destination, id string) (*Peek, error) {
-	d, err := b.find(name)
+// FindMessage looks a message up by its id in a place; ErrNotFound if it is not there.
+func (b *Broker) FindMessage(ctx context.Context, place Place, id string) (*Peek, error) {
+	d, err := b.find(place)
 	if err != nil {
 		return nil, err
 	}
@@ -125,114 +151,12 @@ func (b *Broker) FindMessage(ctx context.Context, name message.Destination, id s
 		}
 		at = next
 	}
-	return nil, fmt.Errorf("%s has no message %s: %w", name, id, message.ErrNotFound)
-}
-
-// Redrive brings dead letters back to where they failed: those with the given ids,
-// or all that were there at the call. Each moves in one batch. It returns how many
-// were moved; those that a consumer has, or that have no place to go back to, stay.
-func (b *Broker) Redrive(ctx context.Context, name message.Destination, ids []string) (int, error) {
-	d, err := b.find(name)
-	if err != nil {
-		return 0, err
-	}
-	return d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Target: func(it *queue.Item) (queue.Move, bool) {
-		to := d.origin(it)
-		return queue.Move{Target: to, Redrive: true}, to != d.name && b.takesBack(to)
-	}})
-}
-
-// takesBack reports whether a dead letter that goes back to a destination is kept
-// there: not by a topic without durable subscriptions, nor by a temporary queue
-// that is gone.
-func (b *Broker) takesBack(to message.Destination) bool {
-	switch to.Kind {
-	case message.Queue:
-		return true
-	case message.TempQueue:
-		return b.known(to) != nil
-	}
-	for _, s := range b.route(to) {
-		if s.durable {
-			return true
-		}
-	}
-	return false
-}
-
-// Purge removes the messages of a queue that no consumer has: those with the given
-// ids, or all that were there at the call. It returns how many.
-func (b *Broker) Purge(ctx context.Context, name message.Destination, ids []string) (int, error) {
-	d, err := b.find(name)
-	if err != nil {
-		return 0, err
-	}
-	return d.extractAll(ctx, queue.Extract{IDs: setOf(ids), Purge: true})
-}
-
-func setOf(ids []string) map[string]bool {
-	if ids == nil {
-		return nil
-	}
-	set := map[string]bool{}
-	for _, id := range ids {
-		set[id] = true
-	}
-	return set
-}
-
-// origin is where a dead letter failed.
-func (d *destination) origin(it *queue.Item) message.Destination {
-	if it.Overlay != nil {
-		return it.Overlay.OriginalDestination
-	}
-	if h, err := d.headerOf(it); err == nil {
-		return h.OriginalDestination
-	}
-	return message.Destination{}
-}
-
-// extractBatch is how many entries are taken out at a time.
-const extractBatch = 1000
-
-// extractAll takes entries out, page by page, but no more than there were at first.
-func (d *destination) extractAll(ctx context.Context, e queue.Extract) (int, error) {
-	total := 0
-	goal := int(d.status().Messages)
-	for idle := 0; idle < 3; {
-		var taken, left int
-		answered := make(chan struct{})
-		e.Max = min(extractBatch, max(goal-total, 0))
-		if e.Max == 0 {
-			break
-		}
-		e.Done = func(t, l int) { taken, left = t, l; close(answered) }
-		if err := d.box.put(ctx, work{command: e}); err != nil {
-			return total, err
-		}
-		select {
-		case <-answered:
-		case <-d.ended:
-			return total, errStopped
-		case <-ctx.Done():
-			return total, context.Cause(ctx)
-		}
-		total += taken
-		if left == 0 {
-			break
-		}
-		if taken == 0 {
-			idle++ // a page may be on its way
-		} else {
-			idle = 0
-		}
-	}
-	return total, nil
+	return nil, fmt.Errorf("%s has no message %s: %w", place, id, message.ErrNotFound)
 }
 
 // purge empties a destination that is about to go.
 func (d *destination) purge(ctx context.Context) error {
-	_, err := d.extractAll(ctx, queue.Extract{Purge: true})
+	_, err := d.extract(ctx, queue.Extract{Purge: true}, 0)
 	return err
 }
 

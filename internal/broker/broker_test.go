@@ -60,21 +60,21 @@ func TestPoisonBecomesADeadLetterThatSurvives(t *testing.T) { // R-WIRE-02, R-DL
 		if m.OriginalDestination != orders || m.Destination != dlq || m.Added["dlqDeliveryFailureCause"] == nil || m.Added["originalExpiration"] != int64(0) {
 			t.Errorf("dead letter: %+v", m)
 		}
-		p, err := h.broker.FindMessage(h.t.Context(), dlq, m.ID.String())
+		p, err := h.broker.FindMessage(h.t.Context(), At(dlq), m.ID.String())
 		c.must(err)
 		story, err := h.broker.Story(p)
 		c.must(err)
 		if len(story) != 2 || story[1].Decision != "dead-letter" || story[0].Cause != message.Rollback || p.Counts.Failures != 0 {
 			t.Errorf("story: %+v, counts %+v", story, p.Counts)
 		}
-		n, err := h.broker.Redrive(h.t.Context(), dlq, nil)
-		if n != 0 || err != nil {
-			t.Errorf("redrive of what a consumer has: %d, %v", n, err)
+		o, err := h.broker.Redrive(h.t.Context(), At(dlq), Selection{})
+		if o != (Outcome{Out: 1}) || err != nil {
+			t.Errorf("redrive of what a consumer has: %+v, %v", o, err)
 		}
 		c.c.Close(message.Closed, "", -1)
-		n, err = h.broker.Redrive(h.t.Context(), dlq, nil)
-		if n != 1 || err != nil {
-			t.Errorf("redrive: %d, %v", n, err)
+		o, err = h.broker.Redrive(h.t.Context(), At(dlq), Selection{})
+		if o != (Outcome{Taken: 1}) || err != nil {
+			t.Errorf("redrive: %+v, %v", o, err)
 		}
 		c = h.client()
 		c.consume(orders)

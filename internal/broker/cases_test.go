@@ -182,7 +182,7 @@ func TestC13FailingReaderOfTheDeadLetterQueueLosesNothing(t *testing.T) { // R-E
 		if got[0].Message.Added[FailureCause] == nil {
 			t.Error("its cause is gone")
 		}
-		p, err := h.broker.FindMessage(h.t.Context(), dlq, got[0].Entry.ID.String())
+		p, err := h.broker.FindMessage(h.t.Context(), At(dlq), got[0].Entry.ID.String())
 		c.must(err)
 		story, err := h.broker.Story(p)
 		c.must(err)

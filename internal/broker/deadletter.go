@@ -81,8 +81,11 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 // moved tells that an item went elsewhere.
 func (w *turnWriter) moved(e *queue.Effect) {
 	ev := &Event{Kind: DeadLettered, Destination: w.d.name, Message: e.Item.ID, Text: e.Move.Target.String(), Cause: e.Move.Text}
-	if e.Move.Redrive {
+	switch {
+	case e.Move.Redrive:
 		ev.Kind = Redriven
+	case e.Move.ByHand:
+		ev.Kind = Moved
 	}
 	w.group.actions = append(w.group.actions, action{kind: actEvent, b: w.d.b, event: ev})
 }
@@ -125,6 +128,13 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 		Added:         map[string]any{},
 	}
 	maps.Copy(o.Added, header.Added)
+	if move.ByHand {
+		o.Persistent, o.Expiration, o.OriginalDestination = it.Persistent, it.Expiration, header.OriginalDestination
+		if o.Added[DeliveryAttempts] == nil { // else it is a dead letter, or was one: ActiveMQ forgets where it failed (R-EDGE-37)
+			o.OriginalDestination = header.Destination // R-JMX-01
+		}
+		return o
+	}
 	if move.Redrive {
 		for name := range o.Added {
 			if strings.HasPrefix(name, "dlq") {

@@ -25,6 +25,7 @@ const (
 	DiskLow                          // the disk's free space is below the limit; Text tells
 	DiskEnough                       // it is above again
 	DestinationLost                  // a commit failed and the destination was stopped; Text tells
+	Moved                            // someone moved a message to the destination Text
 )
 
 // An Event tells of something that happened.

@@ -160,17 +160,48 @@ type Browse struct {
 	Reply func(items []*Item, bound uint64)
 }
 
-// Extract takes items that no consumer has and that are in memory out of the queue:
-// to Target, or for good if Purge. More are paged in when they have gone.
+// Extract takes items that no consumer has out of one lane: to where Target says,
+// or for good if Purge. What is in memory comes first, then what is in the store
+// alone, which the owner reads and gives as Stored. A lane of any depth is gone
+// through by one Extract after another, each from the Last of the one before.
 type Extract struct {
-	IDs    map[string]bool // nil: all
-	Max    int             // at the most; 0: all that are in memory
+	Lane uint8
+	// After and Upto bound the positions that are looked at: above After, and not
+	// above Upto; an Upto of 0 is no bound.
+	After, Upto uint64
+	// Stored are entries of the lane above After, as just read from the store, in
+	// order. Those that are in memory, or not here yet, are passed over.
+	Stored []*Item
+	// Look is how many items are looked at, and Max how many are taken, at the
+	// most; 0: no bound.
+	Look, Max int
+	// Wants reports whether an item is meant; nil: all are.
+	Wants func(*Item) bool
+	// Dry only counts.
+	Dry    bool
 	Purge  bool
-	Target func(*Item) (Move, bool) // false: leave it
-	// Done is told how many went, and how many of those asked for remain: what a
-	// consumer has, what is above Max, and what may be in the store alone.
-	Done func(taken, left int)
+	Target func(*Item) (Move, bool) // false: leave it; not called if Purge
+	// Done is told when what was done is in the store, or that it is not.
+	Done func(Extracted, error)
 }
+
+// Extracted is what came of an Extract.
+type Extracted struct {
+	Taken int
+	Out   int // those meant that consumers have, or transactions: they stay (R-EDGE-51)
+	Left  int // those meant that Target left
+	// Last is the position up to which everything that could be looked at was.
+	Last uint64
+	// Full says that a bound ended it early.
+	Full bool
+	// Alone are the positions that were taken out of the store alone. Their owner
+	// tells with a Gone when they are not there any more.
+	Alone []uint64
+}
+
+// Gone says that what an Extract took out of the store alone is not there any more:
+// no page that is read from now on has it.
+type Gone struct{ Positions []uint64 }
 
 // Tick lets time pass: due items, ended holds, expirations.
 type Tick struct{}
@@ -191,4 +222,5 @@ func (Paged) command()          {}
 func (ForgetProducer) command() {}
 func (Browse) command()         {}
 func (Extract) command()        {}
+func (Gone) command()           {}
 func (Tick) command()           {}

@@ -42,9 +42,11 @@ const (
 // A Move says where an item goes and what of it changes on the way.
 type Move struct {
 	Target message.Destination
-	// Why it moves; Redrive says that it is brought back from a dead letter queue.
+	// Why it moves; Redrive says that it is brought back from a dead letter queue,
+	// ByHand that someone wants it elsewhere.
 	Cause   message.Cause
 	Redrive bool
+	ByHand  bool
 	// Text is dlqDeliveryFailureCause; "": none is set.
 	Text string
 	// Expiration is what the moved message has, Unix milliseconds; 0: never.

@@ -149,8 +149,11 @@ func (d *driver) endTurn(t *rapid.T) {
 			}
 		}
 		for i := range d.effects {
-			if e := &d.effects[i]; e.Kind == PageIn {
+			switch e := &d.effects[i]; e.Kind {
+			case PageIn:
 				pages = append(pages, d.shelf.page(e.Lane, e.Number, e.Counter))
+			case Answer:
+				e.Done(e.Err)
 			}
 		}
 		d.effects, d.seen = d.effects[:0], 0

@@ -263,22 +263,35 @@ func (d *driver) undispatchable(t *rapid.T) {
 	})
 }
 
-// extract takes one message out by hand.
+// extract takes one message out by hand, wherever in its lane it is.
 func (d *driver) extract(t *rapid.T) {
-	if d.small || len(d.q.items) == 0 {
-		t.Skip("what is not in memory is not extracted")
+	if len(d.q.items) == 0 {
+		t.Skip("there is nothing")
 	}
 	it := rapid.SampledFrom(d.q.items).Draw(t, "item")
 	purge := rapid.Bool().Draw(t, "purge")
 	id := d.messages[it.position].ID.String()
-	d.do(t, Extract{IDs: map[string]bool{id: true}, Max: 1, Purge: purge, Target: func(*Item) (Move, bool) { return Move{}, true }}, func() {
-		for _, same := range d.q.extractable() {
+	if d.small {
+		d.endTurn(t) // the store has what went before
+	}
+	var plucked []uint64
+	d.do(t, Extract{
+		Lane: it.lane, Stored: d.shelf.page(it.lane, 0, len(d.shelf.entries)).Items,
+		Max: 1, Purge: purge,
+		Wants:  func(it *Item) bool { return it.ID.String() == id },
+		Target: func(*Item) (Move, bool) { return Move{}, true },
+		Done:   func(x Extracted, _ error) { plucked = x.Alone },
+	}, func() {
+		for _, same := range d.q.extractable(it.lane) {
 			if d.messages[same.position].ID.String() == id {
 				d.q.gone(same, map[bool]string{true: "remove", false: "transfer"}[purge])
 				return
 			}
 		}
 	})
+	if len(plucked) > 0 {
+		d.do(t, Gone{plucked}, func() {})
+	}
 }
 
 func (d *driver) sleep(t *rapid.T) {

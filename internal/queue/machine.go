@@ -53,6 +53,7 @@ type Machine struct {
 	exclusive *Consumer
 	pulls     []pull
 	expected  map[uint64]bool
+	plucked   map[uint64]bool // taken out of the store alone; a page may still show them
 	txs       map[string][]*Item
 	producers producers
 	due       itemHeap // scheduled items, by when they may go
@@ -77,6 +78,7 @@ func New(o Options) *Machine {
 		out:       map[uint64]*Item{},
 		byID:      map[string]*Consumer{},
 		expected:  map[uint64]bool{},
+		plucked:   map[uint64]bool{},
 		txs:       map[string][]*Item{},
 		producers: newProducers(),
 		due:       itemHeap{key: dueKey, at: dueIndex},
@@ -165,6 +167,10 @@ func (m *Machine) apply(c Command) {
 		m.browse(c)
 	case Extract:
 		m.extract(c)
+	case Gone:
+		for _, p := range c.Positions {
+			delete(m.plucked, p)
+		}
 	case Tick:
 	}
 	m.pass()

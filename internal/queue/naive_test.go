@@ -385,17 +385,16 @@ func (q *naive) giveBack(it *naiveItem) {
 	}
 }
 
-// extractable lists what no consumer has, in the order in which it is taken out.
-func (q *naive) extractable() []*naiveItem {
-	var all []*naiveItem
-	for lane := range uint8(lanes) {
-		all = append(all, q.ready(lane)...)
-		for _, it := range q.items {
-			if it.lane == lane && it.state == scheduled {
-				all = append(all, it)
-			}
+// extractable lists what no consumer has of a lane, in the order in which it is
+// taken out.
+func (q *naive) extractable(lane uint8) []*naiveItem {
+	all := q.ready(lane)
+	for _, it := range q.items {
+		if it.lane == lane && it.state == scheduled {
+			all = append(all, it)
 		}
 	}
+	slices.SortFunc(all, func(a, b *naiveItem) int { return cmp.Compare(a.position, b.position) })
 	return all
 }
 

@@ -66,7 +66,7 @@ func (m *Machine) takeIn(l *lane, page, during []*Item) {
 			continue
 		}
 		l.cursor = it.Position
-		if here[it.Position] {
+		if here[it.Position] || m.plucked[it.Position] {
 			continue
 		}
 		it.lane = l.number

@@ -25,6 +25,7 @@ func TestPagesMayBeReadAtAnyTime(t *testing.T) {
 			"bring":   r.bring,
 			"ack":     r.ack,
 			"leave":   r.leave,
+			"purge":   r.purge,
 			"":        r.check,
 		})
 		r.finish(t)
@@ -41,8 +42,10 @@ type pageRace struct {
 	pages    []Paged  // read, and not brought
 	expected []*Item  // not stored yet
 	stored   []*Item  // not arrived yet
+	plucked  []uint64 // out of the store alone, and not said to be gone
 	due      map[uint64]bool
 	held     []*Item // by the consumer
+	purged   int     // by the last purge
 	consumer int
 }
 
@@ -82,6 +85,16 @@ func (r *pageRace) do(t *rapid.T, c Command) {
 			}
 			delete(r.due, e.Item.Position)
 			r.held = append(r.held, e.Item)
+		case Remove:
+			if e.Reason == Purged {
+				if !r.due[e.Item.Position] {
+					t.Fatalf("%d is purged, and is not there", e.Item.Position)
+				}
+				delete(r.due, e.Item.Position)
+				r.purged++
+			}
+		case Answer:
+			e.Done(e.Err)
 		case PageIn:
 			r.asked = append(r.asked, *e)
 		case Tell:
@@ -175,7 +188,32 @@ func (r *pageRace) leave(t *rapid.T) {
 	r.attach(t)
 }
 
+// purge takes out some of what nobody has, deep in the store too. A page that was
+// read before may still bring it.
+func (r *pageRace) purge(t *rapid.T) {
+	number := rapid.SampledFrom([]uint8{4, 5, 6}).Draw(t, "lane")
+	cursor, _ := r.m.Depth(number)
+	after := max(cursor, uint64(rapid.IntRange(0, int(r.position)).Draw(t, "after")))
+	if rapid.Bool().Draw(t, "from the start") {
+		after = 0
+	}
+	r.purged = 0
+	r.do(t, Extract{Lane: number, After: after, Purge: true,
+		Stored: r.shelf.page(number, after, rapid.IntRange(1, 6).Draw(t, "page")).Items,
+		Max:    rapid.IntRange(0, 3).Draw(t, "max"),
+		Done: func(x Extracted, _ error) {
+			if r.purged != x.Taken {
+				t.Fatalf("%d taken, and %d went", x.Taken, r.purged)
+			}
+			r.plucked = append(r.plucked, x.Alone...)
+		}})
+}
+
 func (r *pageRace) check(t *rapid.T) {
+	if len(r.pages) == 0 { // none that was read before is on its way
+		r.m.Apply(Gone{r.plucked}, begin, nil)
+		r.plucked = nil
+	}
 	if err := r.m.broken(); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +37,7 @@ var commands = map[string]func(*script, *args){
 	"forget":         func(s *script, a *args) { s.apply(ForgetProducer{Producer: a.next()}) },
 	"purge":          (*script).cmdPurge,
 	"move":           (*script).cmdMove,
+	"gone":           (*script).cmdGone,
 	"browse":         (*script).cmdBrowse,
 	"story":          (*script).cmdStory,
 	"spoil":          func(s *script, a *args) { delete(s.messages, a.positions()[0]) },
@@ -276,7 +278,50 @@ func (s *script) cmdSleep(a *args) {
 	s.apply(Tick{})
 }
 
-func (s *script) extracted(taken, left int) { s.say("taken %d, left %d", taken, left) }
+// extract goes through the queue as its owner does: lane by lane, first what is in
+// memory, then pages of the store.
+func (s *script) extract(a *args, e Extract) {
+	if ids := s.ids(a); ids != nil {
+		e.Wants = func(it *Item) bool { return ids[it.ID.String()] }
+	}
+	e.Dry = a.has("dry")
+	limit, page := int(a.int("max", math.MaxInt)), int(a.int("page", 2))
+	var sum Extracted
+	for e.Lane = range lanes {
+		for e.After = 0; limit > sum.Taken; {
+			cursor, beyond := s.m.Depth(e.Lane)
+			if e.Stored = nil; e.After >= cursor {
+				if beyond > 0 {
+					e.Stored = s.shelf.page(e.Lane, e.After, page).Items
+				}
+				if len(e.Stored) == 0 {
+					break
+				}
+			}
+			e.Max, e.Look = limit-sum.Taken, page
+			e.Done = func(x Extracted, err error) {
+				sum.Taken, sum.Out, sum.Left, e.After = sum.Taken+x.Taken, sum.Out+x.Out, sum.Left+x.Left, x.Last
+				if err != nil {
+					s.say("%v", err)
+				}
+				if len(x.Alone) > 0 && !s.manual {
+					s.apply(Gone{x.Alone})
+				}
+			}
+			s.apply(e)
+			text, err := s.endTurn()
+			if err != nil {
+				s.say("%v", err)
+			}
+			if text != "" && text != "nothing\n" {
+				s.say("%s", strings.TrimSuffix(text, "\n"))
+			}
+		}
+	}
+	s.say("taken %d, out %d, left %d", sum.Taken, sum.Out, sum.Left)
+}
+
+func (s *script) cmdGone(a *args) { s.apply(Gone{a.positions()}) }
 
 func (s *script) ids(a *args) map[string]bool {
 	var ids map[string]bool
@@ -290,13 +335,14 @@ func (s *script) ids(a *args) map[string]bool {
 }
 
 func (s *script) cmdPurge(a *args) {
-	s.apply(Extract{IDs: s.ids(a), Purge: true, Max: int(a.int("max", 0)), Done: s.extracted})
+	s.extract(a, Extract{Purge: true})
 }
 
 func (s *script) cmdMove(a *args) {
 	target := message.Destination{Kind: message.Queue, Name: a.text("to", "ELSEWHERE")}
-	s.apply(Extract{IDs: s.ids(a), Max: int(a.int("max", 0)), Done: s.extracted, Target: func(it *Item) (Move, bool) {
-		return Move{Target: target, Redrive: true}, !a.has("except") || int64(it.Position) != a.int("except", 0)
+	except := a.int("except", -1)
+	s.extract(a, Extract{Target: func(it *Item) (Move, bool) {
+		return Move{Target: target, Redrive: true}, int64(it.Position) != except
 	}})
 }
 

@@ -51,6 +51,7 @@ var eventLines = map[broker.EventKind]struct {
 	broker.Failed:          {slog.LevelInfo, "delivery failed"},
 	broker.Inconsistent:    {slog.LevelError, "the store holds fewer entries of the queue than it counted"},
 	broker.Redriven:        {slog.LevelInfo, "dead letter brought back"},
+	broker.Moved:           {slog.LevelInfo, "message moved by hand"},
 	broker.DiskLow:         {slog.LevelError, "disk nearly full"},
 	broker.DiskEnough:      {slog.LevelInfo, "disk has room again"},
 	broker.DestinationLost: {slog.LevelError, "destination stopped; it is opened anew from the store"},

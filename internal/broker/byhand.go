@@ -1,0 +1,186 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/selector"
+)
+
+// A Selection says which messages of a place someone means: those that are there
+// when the call comes and fit all that is set.
+type Selection struct {
+	IDs      []string // nil: whatever the id
+	Selector string   // as JMS has it; empty: all
+	Max      int      // at the most, the oldest first; 0: no bound
+	Dry      bool     // only count what would be done
+}
+
+// An Outcome is what became of the messages that a Selection means.
+type Outcome struct {
+	Taken int // moved or removed; of a dry run, those that would be
+	Out   int // that consumers or open transactions have: they stay (R-EDGE-51)
+	Left  int // that have no place to go to: they stay
+}
+
+// Purge removes messages that no consumer has, also those that wait for their retry
+// (C07). On an error the Outcome tells how far it came.
+func (b *Broker) Purge(ctx context.Context, from Place, what Selection) (Outcome, error) {
+	return b.takeOut(ctx, from, what, nil, queue.Extract{Purge: true})
+}
+
+// Move moves messages that no consumer has to a queue, or to a topic's durable
+// subscriptions, each in one batch (R-JMX-01, R-EDGE-11). They can be had there at
+// once, with a failure count that begins anew; an expiration is kept. A dead letter
+// stays one, so that it can be redriven from there.
+//
+// Errors: ErrInvalid for a target that names no single permanent destination, or
+// the place itself; ErrState for a topic that nobody subscribes to durably.
+func (b *Broker) Move(ctx context.Context, from Place, to message.Destination, what Selection) (Outcome, error) {
+	switch {
+	case to.IsComposite(), to.IsPattern(), to.IsZero(), to.Name == "", to.IsTemporary(), to.IsAdvisory():
+		return Outcome{}, fmt.Errorf("cannot move to %q: it names no single queue or topic: %w", to, message.ErrInvalid)
+	case to == from.Queue:
+		return Outcome{}, fmt.Errorf("cannot move from %s to itself: %w", to, message.ErrInvalid)
+	case !b.takesBack(to):
+		return Outcome{}, fmt.Errorf("cannot move to %s: nobody subscribes to it durably, so nothing would be kept: %w", to, message.ErrState)
+	}
+	return b.takeOut(ctx, from, what, nil, queue.Extract{Target: func(*queue.Item) (queue.Move, bool) {
+		return queue.Move{Target: to, ByHand: true}, true
+	}})
+}
+
+// Redrive brings dead letters back to where they failed, each in one batch; those
+// that have no place to go back to are left. Messages of the place that are no dead
+// letters are not meant. ErrState where the place is no dead letter queue at all:
+// it has no dead letter, and no policy sends any there (C18).
+func (b *Broker) Redrive(ctx context.Context, from Place, what Selection) (Outcome, error) {
+	d, err := b.find(from)
+	if err != nil {
+		return Outcome{}, err
+	}
+	dead := func(it *queue.Item) bool { return IsDeadLetter(&it.Entry) }
+	seen := false
+	o, err := b.takeOut(ctx, from, what, func(it *queue.Item) bool { seen = seen || dead(it); return dead(it) },
+		queue.Extract{Target: func(it *queue.Item) (queue.Move, bool) {
+			to := it.Overlay.OriginalDestination
+			return queue.Move{Target: to, Redrive: true}, to != d.name && b.takesBack(to)
+		}})
+	if err == nil && !seen && !b.getsDeadLetters(d.name) {
+		err = fmt.Errorf("%s is no dead letter queue: none of its messages is a dead letter, and no policy sends any there: %w", from, message.ErrState)
+	}
+	return o, err
+}
+
+// IsDeadLetter reports whether an entry came where it is because it failed or
+// expired elsewhere. One that was brought back is none any more.
+func IsDeadLetter(e *message.Entry) bool {
+	if e.Overlay == nil || e.Overlay.OriginalDestination.IsZero() {
+		return false
+	}
+	_, ok := e.Overlay.Added[DeliveryAttempts]
+	return ok
+}
+
+// getsDeadLetters reports whether dead letters of what there is now would go to name.
+func (b *Broker) getsDeadLetters(name message.Destination) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	target := func(d *destination) bool {
+		return d.options.Rules.DeadLetter.Target(d.options.Destination, d.options.Subscription) == name
+	}
+	for _, d := range b.queues {
+		if d.name != name && target(d) {
+			return true
+		}
+	}
+	for _, s := range b.subscriptions {
+		if s.durable && target(s.d) {
+			return true
+		}
+	}
+	return false
+}
+
+// takesBack reports whether a dead letter that goes back to a destination is kept
+// there: not by a topic without durable subscriptions, nor by a temporary queue
+// that is gone.
+func (b *Broker) takesBack(to message.Destination) bool {
+	switch to.Kind {
+	case message.Queue:
+		return true
+	case message.TempQueue:
+		return b.known(to) != nil
+	}
+	for _, s := range b.route(to) {
+		if s.durable {
+			return true
+		}
+	}
+	return false
+}
+
+// takeOut takes messages out that a selection means and of which also says that
+// they may be; nil: all may.
+func (b *Broker) takeOut(ctx context.Context, from Place, what Selection, also func(*queue.Item) bool, e queue.Extract) (Outcome, error) {
+	d, err := b.find(from)
+	if err != nil {
+		return Outcome{}, err
+	}
+	w := &wanted{d: d, ids: setOf(what.IDs), also: also}
+	if w.selector, err = parseSelector(what.Selector); err != nil {
+		return Outcome{}, err
+	}
+	e.Dry = what.Dry
+	e.Wants = w.wants
+	o, err := d.extract(ctx, e, what.Max)
+	if err == nil {
+		err = w.err
+	}
+	return o, err
+}
+
+// wanted decides which items a selection means. It is used by the goroutine of d,
+// and read when that has answered.
+type wanted struct {
+	d        *destination
+	ids      map[string]bool
+	also     func(*queue.Item) bool
+	selector *selector.Selector
+	err      error // of the first message that could not be read; it is left
+}
+
+func (w *wanted) wants(it *queue.Item) bool {
+	if w.ids != nil && !w.ids[it.ID.String()] || w.also != nil && !w.also(it) {
+		return false
+	}
+	if w.selector == nil {
+		return true
+	}
+	m, err := w.d.headerOf(it)
+	if err != nil {
+		if w.err == nil {
+			w.err = fmt.Errorf("message %s stays: %w", it.ID, err)
+		}
+		return false
+	}
+	return w.selector.Matches(&selector.MessageLookup{Message: m, RedeliveryCounter: it.Counter(), Properties: func(name string) (selector.Value, bool) {
+		if w.d.b.o.Properties == nil {
+			return selector.Value{}, false
+		}
+		return w.d.b.o.Properties(m, name)
+	}})
+}
+
+func setOf(ids []string) map[string]bool {
+	if ids == nil {
+		return nil
+	}
+	set := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
