@@ -160,6 +160,14 @@ func (s *surface) message(r *http.Request) (any, error) {
 	return d, nil
 }
 
+// ahead is a time that has not come yet, Unix milliseconds; else 0.
+func (s *surface) ahead(millis int64) int64 {
+	if millis <= s.o.Clock.Now().UnixMilli() {
+		return 0
+	}
+	return millis
+}
+
 // describe shows an entry, and its message where it could be read.
 func (s *surface) describe(p *broker.Peek, m *message.Message, err error) Message {
 	v := Message{
@@ -167,7 +175,7 @@ func (s *surface) describe(p *broker.Peek, m *message.Message, err error) Messag
 		SizeBytes: int(p.Entry.SizeBytes), Persistent: p.Entry.Persistent,
 		Failures: int(p.Counts.Failures), HandOuts: int(p.Counts.HandOuts), Attempts: int(p.Counts.Attempts),
 		Holds: int(p.Counts.Holds), RedeliveryCounter: p.Counter,
-		Suspected: p.Counts.Suspect != message.NotHandedOut, Due: timeOf(p.Counts.Due),
+		Suspected: p.Counts.Suspect != message.NotHandedOut, Due: timeOf(s.ahead(p.Counts.Due)),
 	}
 	if broker.IsDeadLetter(&p.Entry) {
 		cause, _ := p.Entry.Overlay.Added[broker.FailureCause].(string)

@@ -185,7 +185,7 @@ func (w *turnWriter) world(e *queue.Effect) {
 func (d *destination) delivery(e *queue.Effect) Delivery {
 	it := e.Item
 	dl := Delivery{Consumer: e.Consumer.ID, Entry: it.Entry, Message: it.Message, Counter: e.Counter, Hint: e.Hint,
-		Delay: max(it.Delay, 0), Renamed: it.Suppressed > 0, source: d, stored: it.Stored}
+		Delay: it.Delay, Renamed: it.Suppressed > 0, source: d, stored: it.Stored}
 	switch {
 	case d.sub == nil:
 		dl.Destination = d.name

@@ -11,6 +11,7 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/store"
 	"github.com/nixiemq/nixie/internal/store/memstore"
 )
 
@@ -19,6 +20,7 @@ type house struct {
 	t      *testing.T
 	store  *memstore.Store
 	broker *Broker
+	shard  store.Shard // what the broker's records lie in
 	stop   func()
 	events []Event
 	mu     sync.Mutex
@@ -65,7 +67,7 @@ func (h *house) open() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); b.Run(ctx) }()
-	h.broker = b
+	h.broker, h.shard = b, shard
 	h.stop = func() {
 		cancel()
 		<-ended
@@ -94,12 +96,13 @@ func (h *house) kill() {
 
 // A client is one connection whose deliveries are kept in order.
 type client struct {
-	h   *house
-	c   *Connection
-	id  string
-	mu  sync.Mutex
-	got []Delivery
-	seq int64
+	h    *house
+	c    *Connection
+	id   string
+	mu   sync.Mutex
+	got  []Delivery
+	seq  int64
+	last string // the consumer opened last, where a test keeps it
 }
 
 func (c *client) Deliver(d Delivery) {

@@ -42,5 +42,9 @@ type Counts struct {
 	Story    uint64 // where the story is kept; 0: there is none
 	// Suspect says that it was handed out and nobody knows what became of it.
 	Suspect HandOut
-	Due     int64 // Unix milliseconds before which it is not delivered; 0: none
+	// Due is when a broker-side policy let, or will let, it be delivered again, Unix
+	// milliseconds; 0: none did. It stays when the time has passed.
+	Due int64
+	// Delay is the delay that Due came from, milliseconds; it is told to clients.
+	Delay int64
 }

@@ -169,5 +169,5 @@ func (m *Machine) handOut(it *Item, c *Consumer) {
 		m.touch(it)
 	}
 	m.stats.Dispatched++
-	m.emit(Effect{Kind: Deliver, Item: it, Consumer: c, Counter: n, Hint: hint || it.Delay >= 0 || n > 0 && m.o.Rules.Redelivery != nil})
+	m.emit(Effect{Kind: Deliver, Item: it, Consumer: c, Counter: n, Hint: hint || it.Due != 0 || n > 0 && m.o.Rules.Redelivery != nil})
 }

@@ -71,7 +71,7 @@ func connectionOf(it *Item) string {
 // the count begins again (R-EDGE-04).
 func (m *Machine) keep(it *Item, f message.Failure, d redelivery.Decision) {
 	it.Holds++
-	it.Failures, it.Suspect = 0, message.NotHandedOut
+	it.Failures, it.Suspect, it.Due, it.Delay = 0, message.NotHandedOut, 0, 0
 	if d.Due == 0 { // it has expired, and stays all the same
 		m.setAside(it)
 	}

@@ -24,8 +24,6 @@ type Item struct {
 	Stored bool
 	// Lines is the story of an item that is not to outlive the process.
 	Lines []message.Attempt
-	// Delay is what a broker-side policy made it wait, in milliseconds; -1: nothing did.
-	Delay int64
 
 	// Where it is.
 	lane       uint8
@@ -87,7 +85,7 @@ const (
 
 // NewItem makes an item of a message that has just arrived.
 func NewItem(position uint64, m *message.Message) *Item {
-	it := &Item{Message: m, Delay: -1}
+	it := &Item{Message: m}
 	it.Entry = message.Entry{
 		Position:   position,
 		Body:       position,
@@ -103,7 +101,7 @@ func NewItem(position uint64, m *message.Message) *Item {
 // StoredItem makes an item of what the store has of it. Counts go before what the
 // entry itself says of its hand-out.
 func StoredItem(e message.Entry, c message.Counts, hasCounts bool) *Item {
-	it := &Item{Entry: e, Counts: c, HasCounts: hasCounts, Durable: !e.Transient, Stored: true, Delay: -1}
+	it := &Item{Entry: e, Counts: c, HasCounts: hasCounts, Durable: !e.Transient, Stored: true}
 	if !hasCounts {
 		it.Suspect = e.Out
 	}

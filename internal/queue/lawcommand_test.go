@@ -47,7 +47,7 @@ func (d *driver) item(t *rapid.T) *Item {
 // naively makes the naive queue's item of the same.
 func (d *driver) naively(it *Item) *naiveItem {
 	return &naiveItem{position: it.Position, producer: it.ID.Producer, sequence: uint64(it.ID.Sequence), kind: d.messages[it.Position].Type,
-		lane: d.o.LaneOf(it.Priority), durable: it.Durable, expires: it.Expiration, storedExpires: it.Expiration, delay: -1}
+		lane: d.o.LaneOf(it.Priority), durable: it.Durable, expires: it.Expiration, storedExpires: it.Expiration}
 }
 
 func (d *driver) enqueue(t *rapid.T) {

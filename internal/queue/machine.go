@@ -214,7 +214,6 @@ func (m *Machine) Next() int64 {
 func (m *Machine) pass() {
 	for it := m.due.first(); it != nil && it.due <= m.now; it = m.due.first() {
 		m.due.remove(it)
-		it.Due = 0 // the store need not know: a time that has passed holds nothing back
 		m.putBack(it)
 	}
 	for it := m.holds.first(); it != nil && it.heldUntil <= m.now; it = m.holds.first() {

@@ -43,7 +43,7 @@ type naiveItem struct {
 	attempt                attempt
 	covered, written       bool
 	countTold, excess      int
-	due, heldUntil, delay  int64
+	due, heldUntil         int64
 	heldFrom               string
 }
 
@@ -125,7 +125,6 @@ func (q *naive) enqueue(it *naiveItem, checked, arrived bool) {
 			q.durable[it.producer] = int64(it.sequence)
 		}
 	}
-	it.delay = -1
 	if !arrived && q.expired(it) {
 		if !q.o.Redelivers || q.verdict(it, message.Expired, "", false).Action != redelivery.Keep {
 			q.decide(it, message.Expired, "", false)
@@ -247,7 +246,7 @@ func (q *naive) handOut(it *naiveItem, c *naiveConsumer) {
 		c.pulls = c.pulls[1:]
 	}
 	c.handed = true
-	hint = hint || it.delay >= 0 || n > 0 && q.o.Rules.Redelivery != nil
+	hint = hint || it.due != 0 || n > 0 && q.o.Rules.Redelivery != nil
 	q.tell("deliver %d to %s counter=%d hint=%v", it.position, c.id, n, hint)
 }
 
@@ -348,13 +347,13 @@ func (q *naive) decide(it *naiveItem, cause message.Cause, text string, counted 
 	case redelivery.Again:
 		q.giveBack(it)
 	case redelivery.Later:
-		it.state, it.due, it.delay, it.consumer = scheduled, d.Due, d.Delay, nil
+		it.state, it.due, it.consumer = scheduled, d.Due, nil
 	case redelivery.Hold:
 		it.holds++
 		q.hold(it, d.Due)
 	case redelivery.Keep:
 		it.holds++
-		it.failures, it.suspect = 0, message.NotHandedOut
+		it.failures, it.suspect, it.due = 0, message.NotHandedOut, 0
 		if d.Due == 0 {
 			it.expires = 0
 			if it.fresh {
@@ -414,6 +413,6 @@ func (q *naive) crash() {
 		if it.state != scheduled || it.due <= q.now {
 			it.state = waiting
 		}
-		it.tx, it.consumer, it.heldUntil, it.delay, it.expires = "", nil, 0, -1, it.storedExpires
+		it.tx, it.consumer, it.heldUntil, it.expires = "", nil, 0, it.storedExpires
 	}
 }

@@ -180,7 +180,7 @@ func (s *script) print(e *Effect) string {
 	case Deliver:
 		kind, text = "deliver", fmt.Sprintf("deliver %d to %s counter=%d", p, e.Consumer.ID, e.Counter)
 		if e.Hint {
-			text += fmt.Sprintf(" redeliveryDelay=%d", max(e.Item.Delay, 0))
+			text += fmt.Sprintf(" redeliveryDelay=%d", e.Item.Delay)
 		}
 	case Nothing:
 		kind, text = "nothing", "nothing for "+e.Consumer.ID

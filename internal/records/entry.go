@@ -87,7 +87,7 @@ func (r *reader) overlay() *message.Overlay {
 }
 
 // countsRoom is an upper bound for the fields of counts.
-const countsRoom = 1 + 6*binary.MaxVarintLen64
+const countsRoom = 1 + 7*binary.MaxVarintLen64
 
 func appendCounts(v []byte, c *message.Counts) []byte {
 	v = append(v, byte(c.Suspect))
@@ -96,12 +96,22 @@ func appendCounts(v []byte, c *message.Counts) []byte {
 	v = binary.AppendVarint(v, int64(c.Holds))
 	v = binary.AppendVarint(v, int64(c.Attempts))
 	v = binary.AppendUvarint(v, c.Story)
-	return binary.AppendVarint(v, c.Due)
+	v = binary.AppendVarint(v, c.Due)
+	if c.Delay != 0 { // a field that came later, and is left out where it says nothing
+		v = binary.AppendVarint(v, c.Delay)
+	}
+	return v
 }
 
 func decodeCounts(r *reader, c *message.Counts) bool {
 	c.Suspect = message.HandOut(r.byte())
 	c.Failures, c.HandOuts, c.Holds, c.Attempts = r.int32(), r.int32(), r.int32(), r.int32()
 	c.Story, c.Due = r.uvarint(), r.varint()
+	if !r.done() && !r.bad {
+		c.Delay = r.varint()
+		if c.Delay == 0 { // it is never written so
+			return false
+		}
+	}
 	return r.done()
 }

@@ -27,6 +27,7 @@ var goldenKeys = map[string][]byte{
 	"entry-plain":       appendEntryKey(nil, false, kindEntry, 7, 5, 11),
 	"entry-transient":   appendEntryKey(nil, true, kindEntry, 7, 5, 13),
 	"counts":            appendEntryKey(nil, false, kindCounts, 7, 2, 12),
+	"counts-delayed":    appendEntryKey(nil, false, kindCounts, 7, 5, 11),
 	"counts-transient":  appendEntryKey(nil, true, kindCounts, 7, 5, 13),
 	"body":              appendSeqKey(nil, false, kindBody, 10),
 	"body-plain":        appendSeqKey(nil, false, kindBody, 11),
@@ -73,6 +74,7 @@ func goldenShard(t *testing.T) store.Shard {
 		b.Append(7, 5, entryFor(plain, 11, 11))
 		b.Append(7, 5, passing)
 		b.PutCounts(7, 2, 12, &counts)
+		b.PutCounts(7, 5, 11, &message.Counts{Failures: 1, Due: 1780000001200, Delay: 1200})
 		b.PutTransientCounts(7, 5, 13, &message.Counts{})
 		for seq, chunk := range map[uint64]int{20: 4, 21: 2} { // tiny chunks, for files that can be read
 			l := &largeBody{seq: seq, message: m}
