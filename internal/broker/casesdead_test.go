@@ -26,7 +26,7 @@ func queueNamed(name string) message.Destination {
 
 // depth is how many messages a queue has, 0 where it does not exist.
 func (h *house) depth(name string) int64 {
-	time.Sleep(step) // for what is under way
+	time.Sleep(tick) // for what is under way
 	synctest.Wait()
 	for _, q := range h.broker.Queues() {
 		if q.Name.Name == name {
@@ -54,9 +54,9 @@ func TestC11EachCopyHasItsOwnDeadLetter(t *testing.T) { // copies of one message
 			if n := h.depth(dlq.Name); n != 2 {
 				t.Errorf("round %d: %d dead letters, want 2", round, n)
 			}
-			n, err := h.broker.Redrive(h.t.Context(), dlq, nil)
-			if n != 2 || err != nil || h.depth(x.Name) != 1 || h.depth(y.Name) != 1 {
-				t.Errorf("round %d: redrive %d, %v: %d at X, %d at Y", round, n, err, h.depth(x.Name), h.depth(y.Name))
+			o, err := h.broker.Redrive(h.t.Context(), At(dlq), Selection{})
+			if n := o.Taken; n != 2 || err != nil || h.depth(x.Name) != 1 || h.depth(y.Name) != 1 {
+				t.Errorf("round %d: redrive %d, %v: %d at X, %d at Y", round, o.Taken, err, h.depth(x.Name), h.depth(y.Name))
 			}
 		}
 		c.c.Close(message.Closed, "", -1)
@@ -312,8 +312,8 @@ func TestC18RetryGoesHomeWithAFreshCount(t *testing.T) { // from dead letter que
 				}
 				redrive := func(want int, ids ...string) {
 					t.Helper()
-					if n, err := h.broker.Redrive(h.t.Context(), d, ids); n != want || err != nil {
-						t.Errorf("redrive: %d, %v; want %d", n, err, want)
+					if o, err := h.broker.Redrive(h.t.Context(), At(d), Selection{IDs: ids}); o.Taken != want || err != nil {
+						t.Errorf("redrive: %d, %v; want %d", o.Taken, err, want)
 					}
 				}
 				failAll("first round", "x", "y", "z")

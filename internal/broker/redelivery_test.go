@@ -24,8 +24,8 @@ func policed(limit int, initial, later time.Duration, factor float64) func(*Opti
 	}
 }
 
-// step is what take lets pass: how exact within tells the time.
-const step = 10 * time.Millisecond
+// tick is what take lets pass: how exact within tells the time.
+const tick = 10 * time.Millisecond
 
 // failAsJava fails what was delivered as a transacted Java client does whose own
 // limit is reached: rollback, then POISON.
@@ -51,7 +51,7 @@ func (c *client) within(limit time.Duration) ([]Delivery, time.Duration) {
 // late checks that a delay was kept: never early, and handed out within ms.
 func late(t *testing.T, what string, got, want time.Duration) {
 	t.Helper()
-	if got < want || got > want+3*step {
+	if got < want || got > want+3*tick {
 		t.Errorf("%s after %v, want %v", what, got, want)
 	}
 }
@@ -290,14 +290,14 @@ func TestC06ShortDelayIsNotBehindALongOne(t *testing.T) { // part 2
 		c.failAsJava(k, c.take()[0])
 		got, after := c.within(5 * time.Second)
 		want(t, "X once more", got, "X*1?")
-		late(t, "X", after, time.Second-step)
+		late(t, "X", after, time.Second-tick)
 		c.failAsJava(k, got[0])
 		xFailed := time.Now()
 		c.must(c.send(c.msg(orders, "Y"), ""))
 		c.failAsJava(k, c.take()[0])
 		got, after = c.within(5 * time.Second)
 		want(t, "Y first", got, "Y*1?")
-		late(t, "Y", after, time.Second-step)
+		late(t, "Y", after, time.Second-tick)
 		c.must(c.ack(queue.Standard, k, got[0], got[0], 1, ""))
 		got, _ = c.within(5 * time.Second)
 		want(t, "then X", got, "X*2?")
@@ -325,7 +325,7 @@ func TestC15ExpirationIsNotMovedByADelay(t *testing.T) {
 		c.failAsJava(k, c.take()[0])
 		got, after := c.within(10 * time.Second)
 		want(t, "again", got, "long*1?")
-		late(t, "again", after, 5*time.Second-step)
+		late(t, "again", after, 5*time.Second-tick)
 		if got[0].Message.Expiration != expires || got[0].Entry.Expiration != expires {
 			t.Errorf("expires at %d, want %d", got[0].Message.Expiration, expires)
 		}
@@ -366,7 +366,7 @@ func TestEveryCountedCauseIsRedeliveredByThePolicy(t *testing.T) { // issue 3.3:
 				other.consume(orders) // R-EDGE-30: any consumer may have it next, and needs no right but to read
 				got, after := other.within(2 * time.Minute)
 				want(t, "again", got, "m*1?")
-				late(t, "again", after, time.Minute-2*step)
+				late(t, "again", after, time.Minute-2*tick)
 				if got[0].Delay != 60_000 || got[0].Message.ID != m.ID || got[0].Message.Timestamp != m.Timestamp {
 					t.Errorf("delay %d, %s of %d", got[0].Delay, got[0].Message.ID, got[0].Message.Timestamp)
 				}
