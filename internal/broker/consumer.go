@@ -440,6 +440,23 @@ func (k *consumer) oldest() (at int64, ok bool) {
 	return at, ok
 }
 
+// Holds reports whether a consumer has messages that no transaction has taken for
+// good.
+func (c *Connection) Holds(id string) bool {
+	k := c.consumer(id)
+	if k == nil {
+		return false
+	}
+	for _, d := range k.all() {
+		var holds bool
+		err := d.do(d.b.ctx, func() { holds = d.machine.Holds(id) })
+		if err == nil && holds { // else it is gone, and so is what the consumer had of it
+			return true
+		}
+	}
+	return false
+}
+
 // detach takes the consumer from everywhere. done is called when it has gone; it may be nil.
 func (k *consumer) detach(cmd queue.Detach, done func(error)) {
 	b := k.c.b

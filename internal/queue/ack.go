@@ -14,6 +14,11 @@ func (m *Machine) ack(c Ack) {
 		m.answer(c.Done, c.stray())
 		return
 	}
+	if m.stale(k, c.First) || m.stale(k, c.Last) {
+		m.tell(StrayAck, nil, fmt.Sprintf("ack of %s for consumer %s: it was handed that on the connection before", c.Last, c.Consumer))
+		m.answer(c.Done, c.stray())
+		return
+	}
 	if c.Type == Individual {
 		c.First = c.Last
 	}
@@ -129,6 +134,18 @@ func (m *Machine) find(k *Consumer, r Ref) *Item {
 		}
 	}
 	return nil
+}
+
+// stale reports whether a ref is for a dispatch on an earlier connection only. A
+// client that replays an acknowledgement there does not know of the message's next
+// dispatch, which may be on its way, and must not have settled it; one that has
+// covered it has (R-CLIENT-60).
+func (m *Machine) stale(k *Consumer, r Ref) bool {
+	if !r.Stale {
+		return false
+	}
+	it := m.find(k, r)
+	return it == nil || !it.covered
 }
 
 func sameID(a, b message.ID) bool {

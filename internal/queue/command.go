@@ -92,6 +92,11 @@ const (
 type Ref struct {
 	Position uint64
 	ID       message.ID
+	// Stale says that the client means a dispatch on a connection before this one.
+	// That is no longer there; but a client that has told, by a DELIVERED ack, that
+	// it knows of the message's dispatch on this connection may go on naming the
+	// first one.
+	Stale bool
 }
 
 // IsZero reports whether the ref names nothing.

@@ -114,6 +114,13 @@ func (m *Machine) Oldest(consumer string) (at int64, ok bool) {
 	return 0, false
 }
 
+// Holds reports whether a consumer has messages, acknowledged in an open
+// transaction or not.
+func (m *Machine) Holds(consumer string) bool {
+	k := m.byID[consumer]
+	return k != nil && k.held.n > 0
+}
+
 // consumer finds the consumer a command names.
 func (m *Machine) consumer(id string) (*Consumer, error) {
 	if k := m.byID[id]; k != nil {

@@ -210,9 +210,9 @@ func (s *script) cmdAck(a *args) {
 		}
 		n := a.int(name, 0)
 		if a.has("by-id") {
-			return Ref{ID: message.ID{Producer: "P", Sequence: n}}
+			return Ref{ID: message.ID{Producer: "P", Sequence: n}, Stale: a.has("stale")}
 		}
-		return Ref{Position: uint64(n)}
+		return Ref{Position: uint64(n), Stale: a.has("stale")}
 	}
 	ack.First, ack.Last = ref("first"), ref("last")
 	if !a.has("first") && !a.has("from-oldest") {

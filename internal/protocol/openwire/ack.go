@@ -25,7 +25,7 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 	}
 	a := broker.Ack{
 		Consumer: s.client.consumers[*c.ConsumerID], Destination: from, Type: queue.AckType(c.AckType),
-		First: ref(c.FirstMessageID), Last: ref(c.LastMessageID), Count: int(c.MessageCount),
+		First: s.ref(c.FirstMessageID), Last: s.ref(c.LastMessageID), Count: int(c.MessageCount),
 	}
 	if a.Consumer == "" {
 		a.Consumer = c.ConsumerID.String()
@@ -39,6 +39,7 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 		if err != nil {
 			return err
 		}
+		t.sessions[c.ConsumerID.Session()], t.acked = true, true
 		a.Tx = t.id
 		done = t.part(&c.BaseCommand, done)
 	}
@@ -53,12 +54,14 @@ var transactional = map[wire.AckType]bool{wire.AckStandard: true, wire.AckIndivi
 
 // ref names a message as a client does: by what the broker has numbered it, if
 // the client repeats that, and by its id.
-func ref(id *wire.MessageID) queue.Ref {
+func (s *session) ref(id *wire.MessageID) queue.Ref {
 	if id == nil {
 		return queue.Ref{}
 	}
-	if p := id.ProducerID; p != nil && *p == *renamedProducer { // a name of our own: only the position counts
-		return queue.Ref{Position: uint64(max(id.BrokerSequenceID, 0))}
+	position, ours := s.generation.position(id.BrokerSequenceID)
+	r := queue.Ref{Position: uint64(max(position, 0)), Stale: !ours}
+	if p := id.ProducerID; p == nil || *p != *renamedProducer { // else it is a name of our own: only the position counts
+		r.ID = id.ID()
 	}
-	return queue.Ref{Position: uint64(max(id.BrokerSequenceID, 0)), ID: id.ID()}
+	return r
 }

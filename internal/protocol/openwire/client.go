@@ -60,6 +60,10 @@ func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
 		s.refuse(&c.BaseCommand, exceptionIf(message.ErrExists, classInvalidClientID, err))
 		return nil
 	}
+	if c.FailoverReconnect {
+		s.generation = s.server.generations.next(s.server.o.Clock.Now().UnixMilli())
+		s.out.cameBack(s.generation)
+	}
 	s.client = &client{
 		id:           c.ConnectionID.Value,
 		broker:       connection,
@@ -98,6 +102,9 @@ func (s *session) refuse(c *wire.BaseCommand, err error) {
 // closeClient takes what the client has opened back.
 func (s *session) closeClient(cause message.Cause, text string, last int64) {
 	if s.client != nil {
+		if cause == message.ConnectionLost {
+			s.server.interrupted.lose(s.client)
+		}
 		s.client.broker.Close(cause, text, last)
 		s.client = nil
 	}
@@ -166,7 +173,10 @@ func (s *session) connected(what string) error {
 // removeInfo takes back a connection, session, consumer or producer (OpenWire
 // 10.7, 14).
 func (s *session) removeInfo(c *wire.RemoveInfo) error {
-	last := c.LastDeliveredSequenceID
+	last, ours := s.generation.position(c.LastDeliveredSequenceID)
+	if !ours {
+		last = -1 // it was delivered on an earlier connection, and nothing on this one
+	}
 	switch id := c.ObjectID.(type) {
 	case *wire.ConnectionID:
 		if s.client != nil && s.client.id == id.Value {

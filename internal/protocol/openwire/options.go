@@ -83,6 +83,9 @@ type Limits struct {
 type Server struct {
 	o      Options
 	format wire.WireFormat // what we announce
+
+	generations generations // of clients that come back
+	interrupted interrupted // transactions of clients that may come back
 }
 
 // New checks the options.

@@ -9,12 +9,13 @@ import (
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
 
-// An item is one thing to write: a command, a switch of the encoder, or a
-// delivery where neither is set.
+// An item is one thing to write: a command, a switch of the encoder, the
+// connection's generation, or a delivery where none of them is set.
 type item struct {
-	command  wire.DataStructure
-	settings *wire.Settings
-	delivery broker.Delivery
+	command    wire.DataStructure
+	settings   *wire.Settings
+	generation generation
+	delivery   broker.Delivery
 }
 
 // A tally is how much of what waits something is about.
@@ -26,7 +27,7 @@ type tally struct {
 
 func (t *tally) count(i *item) {
 	switch {
-	case i.command != nil || i.settings != nil:
+	case i.command != nil || i.settings != nil || i.generation != 0:
 		t.replies++
 	default:
 		t.deliveries++
@@ -67,6 +68,9 @@ func (o *outbox) keepAlive() { o.add(item{command: &wire.KeepAliveInfo{}}, false
 
 // negotiated makes the encoder use what was negotiated for all that is added from now on.
 func (o *outbox) negotiated(s wire.Settings) { o.add(item{settings: &s}, false) }
+
+// cameBack makes all deliveries from now on those of that generation.
+func (o *outbox) cameBack(g generation) { o.add(item{generation: g}, false) }
 
 func (o *outbox) add(i item, counts bool) {
 	o.mu.Lock()

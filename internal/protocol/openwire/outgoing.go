@@ -28,6 +28,7 @@ type outgoing struct {
 	properties []byte
 	added      wire.Map
 	renamed    int64 // dispatches under another id so far
+	generation generation
 }
 
 // renamedProducer is the producer in the ids of renamed dispatches.
@@ -70,7 +71,7 @@ func (o *outgoing) dispatch(d *broker.Delivery, now int64) (*wire.MessageDispatc
 	if m.Destination.IsZero() || m.Destination.IsComposite() {
 		o.message.Destination = o.frame.Destination
 	}
-	o.id.BrokerSequenceID = int64(d.Entry.Position)
+	o.id.BrokerSequenceID = o.generation.sequence(d.Entry.Position)
 	if d.Renamed {
 		o.rename(m.ID)
 	}

@@ -28,6 +28,7 @@ type Connection interface {
 	Ack(ctx context.Context, a broker.Ack, done func(error))
 	Pull(ctx context.Context, consumer string, timeout time.Duration) error
 	SetPrefetch(ctx context.Context, consumer string, n int, done func(error))
+	Holds(consumer string) bool
 	CloseConsumer(ctx context.Context, consumer string, last int64, done func(error))
 	CloseSession(ctx context.Context, session string, last int64, done func(error))
 	CloseProducer(ctx context.Context, producer string)

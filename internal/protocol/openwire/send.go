@@ -25,6 +25,7 @@ func (s *session) message(c *wire.Message) error {
 		if err != nil {
 			return s.unaccepted(c, p, err)
 		}
+		t.sessions[c.ProducerID.Session()] = true
 		tx, done = t.id, t.part(&c.BaseCommand, done)
 	}
 	s.client.broker.Send(s.ctx, m, tx, s.sent(c, p, m.SizeBytes(), done))

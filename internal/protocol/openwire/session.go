@@ -46,6 +46,7 @@ type session struct {
 	peer       wire.WireFormat
 	settings   wire.Settings
 	client     *client            // nil until ConnectionInfo
+	generation generation         // of the client's connections
 	refused    bool               // ConnectionInfo failed, and the end is near
 	unasked    func(error)        // tells the client of the failure of what it does not wait for
 	unsent     func(error)        // the same for a send

@@ -20,6 +20,12 @@ const (
 type transaction struct {
 	id string
 
+	// sessions are those of its sends and acknowledgements; acked says that it has
+	// acknowledgements, resumed that it was open on the client's connection before,
+	// and may have had some there. The reader owns them.
+	sessions       map[wire.SessionID]bool
+	acked, resumed bool
+
 	mu      sync.Mutex
 	pending int           // commands that nobody waits for, and that the broker has not answered
 	idle    chan struct{} // closed when pending comes down to 0; nil while nobody waits for that
@@ -127,6 +133,9 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 		if err := t.outcome(s.ctx); err != nil {
 			s.client.broker.MarkRollbackOnly(tx, err)
 		}
+		if t.resumed && !t.acked {
+			s.client.broker.MarkRollbackOnly(tx, errNotReplayed)
+		}
 		delete(s.client.transactions, tx)
 		done := s.later(&c.BaseCommand)
 		s.client.broker.Commit(s.ctx, tx, func(err error) { done(commitError(id, err)) })
@@ -155,7 +164,8 @@ func (s *session) begin(tx string) error {
 	if err := s.client.broker.Begin(tx); err != nil {
 		return err
 	}
-	s.client.transactions[tx] = &transaction{id: tx}
+	s.client.transactions[tx] = &transaction{id: tx, sessions: map[wire.SessionID]bool{},
+		resumed: s.generation != 0 && s.server.interrupted.was(s.client.id, tx)}
 	return nil
 }
 

@@ -85,6 +85,8 @@ func (w *writer) item(i *item) error {
 	switch {
 	case i.settings != nil:
 		w.enc.Negotiated(*i.settings)
+	case i.generation != 0:
+		w.outgoing.generation = i.generation
 	case i.command != nil:
 		if w.buf, err = w.enc.Append(w.buf, i.command); err != nil {
 			return fmt.Errorf("encode %T: %w", i.command, err)

@@ -22,7 +22,6 @@ import javax.jms.Session;
 import javax.jms.TransactionRolledBackException;
 import org.apache.activemq.ActiveMQConnectionMetaData;
 import org.apache.activemq.transport.DefaultTransportListener;
-import org.junit.jupiter.api.Disabled;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -96,8 +95,6 @@ class FailoverTest {
      * seen again and what was sent is there; where it threw, the other way round.
      */
     @Test
-    @Disabled("an ack replayed after a cut can meet the message's second dispatch, which the client then shows again although the"
-        + " commit went through: dispatching on a connection that comes back has to wait for the end of the replay")
     @Reference.Beyond("R-BRK-11: ActiveMQ ignores such acks and commits the rest")
     void cut_in_a_commit() throws Exception {
         try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.open(failover(proxy.url()))) {
@@ -240,8 +237,6 @@ class FailoverTest {
     /** One run of C22: a listener that commits every 5 messages, over three restarts. */
     @ParameterizedTest
     @CsvSource({"false,1000", "true,1000", "true,1"})
-    @Disabled("one run in several a listener gets nothing more after a kill -9 until its client closes (seen with 6.3.1 and prefetch 1,"
-        + " nothing lost): to be found before C22 counts as passed with the real clients")
     void C22_restart_in_the_middle_of_a_batch(boolean kill, int prefetch) throws Exception {
         String queue = Mail.unique("C22");
         int total = 200;
