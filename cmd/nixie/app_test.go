@@ -26,7 +26,10 @@ type application struct {
 const appUsage = `usage:
   app CONNECTION send QUEUE TEXT [NAME=VALUE...]  send a persistent text message
   app CONNECTION poison QUEUE N                   fail N messages three times each, and give them up
-  app CONNECTION receive QUEUE                    receive a message, acknowledge and print it`
+  app CONNECTION receive QUEUE                    receive a message, acknowledge and print it
+  app CONNECTION subscribe TOPIC NAME             make a durable subscription
+  app CONNECTION publish TOPIC TEXT [NAME=VALUE...]
+                                                  send a persistent text message to a topic`
 
 // appMain is the program. The ids of its messages are CONNECTION:1:1:1 and so on.
 func appMain() {
@@ -56,6 +59,13 @@ func (a *application) run(what string, queue wire.Destination, args []string) er
 		return a.poison(&queue, n)
 	case what == "receive" && len(args) == 0:
 		return a.receive(&queue)
+	case what == "subscribe" && len(args) == 1:
+		queue.Kind = wire.CodeActiveMQTopic
+		return a.ask(&wire.ConsumerInfo{ConsumerID: &wire.ConsumerID{ConnectionID: a.id, SessionID: 1, Value: 1}, Destination: &queue,
+			PrefetchSize: 1000, SubscriptionName: wire.NewText(args[0])})
+	case what == "publish" && len(args) > 0:
+		queue.Kind = wire.CodeActiveMQTopic
+		return a.send(&queue, args[0], args[1:])
 	}
 	return fmt.Errorf("cannot %s with %q", what, args)
 }

@@ -28,6 +28,7 @@ queue, with the story of all its attempts.`, `
   nixie dlq show                             those in ActiveMQ.DLQ, a line each
   nixie dlq show ActiveMQ.DLQ ID:app-1:1:1:7 everything about one
   nixie dlq redrive --id ID:app-1:1:1:7      bring one back
+  nixie dlq redrive DLQ.ORDERS --limit 10    bring the oldest ten back
   nixie dlq redrive DLQ.ORDERS --all         bring all of a queue back`)
 	c.AddCommand(dlqListCommand(e), dlqShowCommand(e), dlqRedriveCommand(e))
 	return c
@@ -70,15 +71,21 @@ func printDeadLetterQueues(e *env, queues []admin.Queue) error {
 	}
 	t := newTable(e.out, "QUEUE", "MESSAGES", "CONSUMERS", "OLDEST DIED", "AGE", "FROM")
 	now := time.Now()
+	sampled := false
 	for _, q := range queues {
 		dl := q.DeadLetters
+		sampled = sampled || int64(dl.Sampled) < q.Messages
 		var from []string
 		for _, name := range slices.Sorted(maps.Keys(dl.From)) {
 			from = append(from, fmt.Sprintf("%s (%d)", name, dl.From[name]))
 		}
 		t.row(q.Name, strconv.FormatInt(q.Messages, 10), strconv.FormatInt(q.Consumers, 10), moment(dl.Oldest), age(dl.Oldest, now), strings.Join(from, ", "))
 	}
-	return t.flush()
+	if err := t.flush(); err != nil || !sampled {
+		return err
+	}
+	_, err := fmt.Fprintf(e.out, "FROM tells of the first %d messages of each queue\n", admin.SampleMessages)
+	return err
 }
 
 // target takes the arguments [QUEUE] [ID...] apart: what begins with "ID:" is a

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,24 +12,28 @@ const dlqRedriveLong = `
 Bring dead letters back to where they failed: to the end of the queue that their original
 destination names, or, where that is a topic, to its durable subscriptions. Each moves in
 one step: it is never lost and never there twice. Its failure count begins again at zero,
-and its story goes with it. Without QUEUE it is ActiveMQ.DLQ.
+its story goes with it, and it does not expire any more. Without QUEUE it is ActiveMQ.DLQ.
 
-Say which: --id, once for each message, or --all for those that are there when the
-command reaches the broker. Messages that a consumer of the dead letter queue has just
-now stay, and so do those that have no place to go back to.
+Say which: --id, once for each message, --selector, --all, or the oldest --limit. Messages
+that have no place to go back to stay, and so does what is no dead letter.
+` + selectionHelp + `
 
-First make sure that what made them fail is mended, or they will be back.`
+First make sure that what made them fail is mended, or they will be back. --limit 10 lets
+a few go first.`
 
 const dlqRedriveExample = `
   nixie dlq redrive --id ID:app-40001-1700000000000-1:1:1:1:7
   nixie dlq redrive DLQ.ORDERS --id ID:a-1:1:1:1:1 --id ID:a-1:1:1:1:2
+  nixie dlq redrive DLQ.ORDERS --all --dry-run
+  nixie dlq redrive DLQ.ORDERS --limit 10
+  nixie dlq redrive DLQ.ORDERS --selector "region = 'eu'"
   nixie dlq redrive DLQ.ORDERS --all`
 
 func dlqRedriveCommand(e *env) *cobra.Command {
 	var r *remote
 	var what admin.Selection
 	c := &cobra.Command{
-		Use:     "redrive [QUEUE] --id ID... | --all",
+		Use:     "redrive [QUEUE] --id ID... | --selector SELECTOR | --all | --limit N",
 		Short:   "Bring dead letters back to where they failed",
 		Long:    strings.TrimSpace(dlqRedriveLong),
 		Example: strings.Trim(dlqRedriveExample, "\n"),
@@ -40,29 +43,25 @@ func dlqRedriveCommand(e *env) *cobra.Command {
 				return err
 			}
 			what.IDs = append(what.IDs, more...)
-			if what.All == (len(what.IDs) > 0) {
-				return usageError{errors.New("say which dead letters: --id ID, once for each, or --all")}
+			if err := checkSelection(c, &what, false); err != nil {
+				return err
 			}
 			var moved admin.Redriven
 			if err := r.post(c.Context(), queuePath(queue, "/redrive"), what, &moved); err != nil {
 				return err
 			}
 			if r.asJSON {
-				err = printJSON(e.out, moved)
-			} else {
-				_, err = fmt.Fprintf(e.out, "%s of %s went back to where they failed\n",
-					count(int64(moved.Moved), "message", "messages"), oneLine(moved.Queue))
+				if err := printJSON(e.out, moved); err != nil {
+					return err
+				}
 			}
-			if err == nil && moved.Moved < moved.Asked {
-				err = fmt.Errorf("%d of %d did not move: not in %s, out at a consumer, or without a place to go back to",
-					moved.Asked-moved.Moved, moved.Asked, moved.Queue)
-			}
-			return err
+			line := fmt.Sprintf("%s of %s %s back to where they failed", count(int64(moved.Moved), "message", "messages"),
+				placeName(moved.Where), would(moved.Stayed, "went", "would go"))
+			return r.report(line, moved.Where, moved.Moved, moved.Stayed)
 		},
 	}
 	r = remoteFlags(e, c)
-	c.Flags().StringArrayVar(&what.IDs, "id", nil, "bring back the message with this `ID`; may be repeated")
-	c.Flags().BoolVar(&what.All, "all", false, "bring back all that the queue has")
+	selectionFlags(c, &what, "bring back")
 	return c
 }
 

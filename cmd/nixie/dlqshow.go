@@ -41,8 +41,7 @@ const causeWidth = 100
 
 func dlqShowCommand(e *env) *cobra.Command {
 	var r *remote
-	var limit int
-	var after string
+	var p pageFlags
 	c := &cobra.Command{
 		Use:     "show [QUEUE] [ID]",
 		Short:   "Show the messages of a dead letter queue, or everything about one",
@@ -55,23 +54,38 @@ func dlqShowCommand(e *env) *cobra.Command {
 				return err
 			}
 			if len(ids) == 1 {
-				return r.showMessage(c.Context(), queue, ids[0])
+				return r.showMessage(c.Context(), queuePath(queue, ""), ids[0])
 			}
-			if limit < 1 || limit > admin.MaxPageMessages {
-				return usageError{fmt.Errorf("--limit %d: show 1 to %d messages at a time", limit, admin.MaxPageMessages)}
+			page, err := r.page(c.Context(), queuePath(queue, ""), &p)
+			if err != nil {
+				return err
 			}
-			return r.showPage(c.Context(), queue, after, limit)
+			if r.asJSON {
+				return printJSON(e.out, page)
+			}
+			return r.printPage(page)
 		},
 	}
 	r = remoteFlags(e, c)
-	c.Flags().IntVar(&limit, "limit", admin.DefaultPageMessages, "show so `many` messages at the most")
-	c.Flags().StringVar(&after, "after", "", "go on behind the `cursor` that the last line of a page tells")
+	p.add(c)
 	return c
 }
 
-func (r *remote) showMessage(ctx context.Context, queue, id string) error {
+// pageFlags say which part of a place's messages is shown.
+type pageFlags struct {
+	limit int
+	after string
+}
+
+func (p *pageFlags) add(c *cobra.Command) {
+	c.Flags().IntVar(&p.limit, "limit", admin.DefaultPageMessages, "show so `many` messages at the most")
+	c.Flags().StringVar(&p.after, "after", "", "go on behind the `cursor` that the last line of a page tells")
+}
+
+// showMessage prints everything about one message of the place at path.
+func (r *remote) showMessage(ctx context.Context, path, id string) error {
 	var m admin.Detail
-	if err := r.get(ctx, queuePath(queue, "/messages/"+segment(id)), &m); err != nil {
+	if err := r.get(ctx, path+"/messages/"+segment(id), &m); err != nil {
 		return err
 	}
 	if r.asJSON {
@@ -80,19 +94,17 @@ func (r *remote) showMessage(ctx context.Context, queue, id string) error {
 	return printMessage(r.e.out, &m)
 }
 
-func (r *remote) showPage(ctx context.Context, queue, after string, limit int) error {
-	q := url.Values{"limit": {strconv.Itoa(limit)}}
-	if after != "" {
-		q.Set("after", after)
+// page gets a page of the messages of the place at path.
+func (r *remote) page(ctx context.Context, path string, p *pageFlags) (*admin.Page, error) {
+	if p.limit < 1 || p.limit > admin.MaxPageMessages {
+		return nil, usageError{fmt.Errorf("--limit %d: show 1 to %d messages at a time", p.limit, admin.MaxPageMessages)}
+	}
+	q := url.Values{"limit": {strconv.Itoa(p.limit)}}
+	if p.after != "" {
+		q.Set("after", p.after)
 	}
 	var page admin.Page
-	if err := r.get(ctx, queuePath(queue, "/messages?"+q.Encode()), &page); err != nil {
-		return err
-	}
-	if r.asJSON {
-		return printJSON(r.e.out, page)
-	}
-	return r.printPage(&page)
+	return &page, r.get(ctx, path+"/messages?"+q.Encode(), &page)
 }
 
 func (r *remote) printPage(page *admin.Page) error {

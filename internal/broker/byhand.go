@@ -68,7 +68,7 @@ func (b *Broker) Redrive(ctx context.Context, from Place, what Selection) (Outco
 			to := it.Overlay.OriginalDestination
 			return queue.Move{Target: to, Redrive: true}, to != d.name && b.takesBack(to)
 		}})
-	if err == nil && !seen && !b.getsDeadLetters(d.name) {
+	if err == nil && !seen && !d.options.Rules.DeadLetterQueue && !b.getsDeadLetters(d.name) {
 		err = fmt.Errorf("%s is no dead letter queue: none of its messages is a dead letter, and no policy sends any there: %w", from, message.ErrState)
 	}
 	return o, err

@@ -1,0 +1,150 @@
+package broker
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+func TestC07PurgeIncludesPendingRetries(t *testing.T) { // 5 s until the retry, before and after a restart
+	for name, restart := range map[string]bool{"in one process": false, "restart after the purge": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, policed(3, 5*time.Second, 5*time.Second, 0), func(h *house) {
+				c := h.client()
+				var ids []string
+				for _, text := range []string{"a", "b", "c"} {
+					m := c.msg(parcels, text)
+					ids = append(ids, m.ID.String())
+					c.must(c.send(m, ""))
+				}
+				k := c.consume(parcels)
+				for _, d := range c.take() {
+					c.failAsJava(k, d)
+				}
+				c.c.Close(message.Closed, "", -1)
+				page, _, err := h.broker.Look(h.t.Context(), At(parcels), Cursor{}, 10)
+				if err != nil || len(page) != 3 || h.broker.Queues()[0].Stats.Scheduled != 3 {
+					t.Fatalf("%d wait, %v: %+v", len(page), err, h.broker.Queues()[0].Stats)
+				}
+				for _, p := range page {
+					if p.State != "scheduled" || p.Counts.Attempts != 1 || p.Counts.Due < time.Now().UnixMilli() {
+						t.Errorf("%s: %s %+v", p.Entry.ID, p.State, p.Counts)
+					}
+				}
+				o, err := h.broker.Purge(h.t.Context(), At(parcels), Selection{IDs: ids[1:2]})
+				h.came("one", o, err, Outcome{Taken: 1})
+				if s := h.broker.Queues()[0].Stats.Scheduled; s != 2 {
+					t.Errorf("%d are scheduled, want 2", s)
+				}
+				o, err = h.broker.Purge(h.t.Context(), At(parcels), Selection{})
+				h.came("the rest", o, err, Outcome{Taken: 2})
+				if restart {
+					h.restart()
+				}
+				c = h.client()
+				c.consume(parcels)
+				time.Sleep(8 * time.Second)
+				want(t, "after the purge", c.take())
+				for _, q := range h.broker.Queues() {
+					if q.Messages != 0 {
+						t.Errorf("%s has %+v", q.Name, q)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A message that is moved can be had at once, with a fresh count, and keeps what it
+// is: its delivery mode and its expiration (R-JMX-01).
+func TestMoveKeepsWhatAMessageIs(t *testing.T) {
+	t.Parallel()
+	inHouse(t, policed(3, time.Hour, time.Hour, 0), func(h *house) {
+		c := h.client()
+		expires := time.Now().Add(30 * time.Minute).UnixMilli()
+		for _, persistent := range []bool{true, false} {
+			c.must(c.send(c.msg(parcels, map[bool]string{true: "kept", false: "passing"}[persistent], func(m *message.Message) {
+				m.Persistent, m.Expiration = persistent, expires
+			}), ""))
+		}
+		k := c.consume(parcels)
+		for _, d := range c.take() {
+			c.failAsJava(k, d)
+		}
+		c.closeConsumer(k, Delivery{})
+		o, err := h.broker.Move(h.t.Context(), At(parcels), shelf, Selection{})
+		h.came("move", o, err, Outcome{Taken: 2})
+		if n := h.broker.Counted(Moved); n != 2 {
+			t.Errorf("%d counted as moved", n)
+		}
+		c.consume(shelf)
+		got := c.take()
+		want(t, "moved", got, "kept", "passing")
+		for i, d := range got {
+			m := d.Message
+			if m.Persistent != (i == 0) || m.Expiration != expires || m.OriginalDestination != parcels || m.Destination != shelf {
+				t.Errorf("moved: %+v", m)
+			}
+		}
+		c.c.Close(message.Closed, "", -1)
+		time.Sleep(time.Hour)
+		c = h.client()
+		c.take()
+		if at := h.all(dlqAt); !slices.Contains(at, "kept") { // it expired where it was moved to
+			t.Errorf("dead letters: %q", at)
+		}
+	})
+}
+
+// A dead letter that someone moves out of the way can still be redriven (R-EDGE-37).
+func TestMovedDeadLetterComesHome(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		h.deadLetters(parcels, 3)
+		o, err := h.broker.Move(h.t.Context(), dlqAt, shelf, Selection{})
+		h.came("move", o, err, Outcome{Taken: 3})
+		h.restart()
+		o, err = h.broker.Redrive(h.t.Context(), At(shelf), Selection{Max: 2})
+		h.came("redrive", o, err, Outcome{Taken: 2})
+		h.holds(At(parcels), "m1", "m2")
+		// Moved once more it is no dead letter: nothing is to be brought back.
+		o, err = h.broker.Move(h.t.Context(), At(parcels), shelf, Selection{})
+		h.came("move what was redriven", o, err, Outcome{Taken: 2})
+		o, err = h.broker.Redrive(h.t.Context(), At(shelf), Selection{})
+		h.came("redrive again", o, err, Outcome{Taken: 1})
+		if o, err = h.broker.Redrive(h.t.Context(), At(shelf), Selection{}); !errors.Is(err, message.ErrState) {
+			t.Errorf("redrive of no dead letters: %+v, %v", o, err)
+		}
+	})
+}
+
+// One stored body serves several subscriptions; moving and purging one's copy
+// leaves the others'.
+func TestSubscriptionsByHandLeaveTheOthersCopies(t *testing.T) {
+	t.Parallel()
+	inHouse(t, smallWindow, func(h *house) {
+		news := message.Destination{Kind: message.Topic, Name: "NEWS"}
+		c := h.client()
+		for _, name := range []string{"a", "b", "c"} {
+			k := c.consume(news, func(s *ConsumerSpec) { s.Subscription = name })
+			c.closeConsumer(k, Delivery{})
+		}
+		for range 6 {
+			c.must(c.send(c.msg(news, "n"), ""))
+		}
+		place := func(name string) Place { return Place{ClientID: c.id, Subscription: name} }
+		o, err := h.broker.Move(h.t.Context(), place("a"), shelf, Selection{})
+		h.came("move", o, err, Outcome{Taken: 6})
+		o, err = h.broker.Purge(h.t.Context(), place("b"), Selection{Max: 4})
+		h.came("purge", o, err, Outcome{Taken: 4})
+		h.kill()
+		h.holds(At(shelf), "n", "n", "n", "n", "n", "n")
+		h.holds(place("a"))
+		h.holds(place("b"), "n", "n")
+		h.holds(place("c"), "n", "n", "n", "n", "n", "n")
+	})
+}
