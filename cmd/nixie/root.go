@@ -64,12 +64,13 @@ address: http://127.0.0.1:8161, or the one given with --broker.`, `
   nixie serve                          run a broker for tcp://127.0.0.1:61616
   nixie queue list                     what is in its queues
   nixie dlq show                       what became a dead letter, and why
-  nixie dlq redrive --all              bring the dead letters back`)
+  nixie dlq redrive --all              bring the dead letters back
+  nixie policy explain ORDERS          what becomes of a message that fails, and why`)
 	root.SilenceUsage, root.SilenceErrors = true, true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; '%s --help' tells more", err, c.CommandPath())}
 	})
-	root.AddCommand(serveCommand(e), queueCommand(e), dlqCommand(e), versionCommand(e))
+	root.AddCommand(serveCommand(e), queueCommand(e), dlqCommand(e), policyCommand(e), versionCommand(e))
 	return root
 }
 

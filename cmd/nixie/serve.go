@@ -86,7 +86,7 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 	if err != nil {
 		return err
 	}
-	s, err := server.Start(ctx, server.Options{Config: cfg, Log: log, Admin: adminOf(ctx, log)})
+	s, err := server.Start(ctx, server.Options{Config: cfg, Log: log, Admin: adminOf(ctx, log, cfg)})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w: stop what listens there, or choose another address with --listen or --admin", err)
 	}
@@ -104,13 +104,14 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 
 // adminOf makes the handler of the admin listener; ctx ends when the broker is to
 // stop.
-func adminOf(ctx context.Context, log *slog.Logger) func(*server.Server) http.Handler {
+func adminOf(ctx context.Context, log *slog.Logger, cfg *config.Config) func(*server.Server) http.Handler {
 	return func(s *server.Server) http.Handler {
 		h, err := admin.New(admin.Options{
 			Broker:   s.Broker,
 			Version:  version(),
 			Started:  s.Started(),
 			Log:      log,
+			Config:   func() *config.Config { return cfg },
 			Stopping: func() bool { return ctx.Err() != nil },
 			Space: func() (admin.Space, error) {
 				space, err := s.Space()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/clock"
+	"github.com/nixiemq/nixie/internal/config"
 	"github.com/nixiemq/nixie/internal/message"
 )
 
@@ -46,6 +47,9 @@ type Options struct {
 	Space func() (Space, error)
 	// Stopping reports whether the broker is about to stop; nil: never.
 	Stopping func() bool
+	// Config is the configuration that holds now; nil: questions about policies are
+	// not answered.
+	Config func() *config.Config
 	// Body decodes a message's body for people: limit is how many bytes of text
 	// at the most; nil: bodies are not shown.
 	Body func(m *message.Message, limit int) (Body, error)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 // A kind says what a value must look like.
@@ -87,4 +90,22 @@ func (k kind) canonical(s string) (string, error) {
 		return strconv.FormatInt(n, 10), err
 	}
 	return s, nil
+}
+
+// ParseDuration reads a time as our own YAML has it: a number with a unit, as in
+// "500ms", "10s", "1m30s", or milliseconds. It may be negative; what is finer than
+// a millisecond is an error.
+func ParseDuration(s string) (time.Duration, error) {
+	s = strings.TrimSpace(s)
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return redelivery.FromMillis(n), nil
+	}
+	d, err := time.ParseDuration(strings.ReplaceAll(s, " ", ""))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no time such as 500ms, 10s, 1m30s, or milliseconds", s)
+	case d%time.Millisecond != 0:
+		return 0, fmt.Errorf("%q is finer than a millisecond", s)
+	}
+	return d, nil
 }

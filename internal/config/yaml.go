@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -25,6 +27,10 @@ const (
 // column.
 type yamlReader struct {
 	*loader
+	// settings, where it is not nil, gets the values that are read, by the path of
+	// their keys below base.
+	settings *[]Setting
+	base     string
 }
 
 // A yamlKey is one key of a mapping: its name, and what takes its value. part is
@@ -36,7 +42,7 @@ type yamlKey struct {
 
 // loadYAML reads the file as our own YAML.
 func (l *loader) loadYAML(raw []byte) {
-	y := yamlReader{l}
+	y := yamlReader{loader: l}
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if err := boundYAML(raw); err != nil {
 		l.fail(Notice{File: l.opts.File, Text: err.Error()})
@@ -202,8 +208,18 @@ func (y yamlReader) value(name string, parse func(string) error) yamlKey {
 		}
 		if err := parse(text); err != nil {
 			y.fail(y.at(node, part, err.Error()))
+			return
+		}
+		if y.settings != nil {
+			*y.settings = append(*y.settings, Setting{Name: strings.TrimPrefix(part, y.base+"."), Value: text, Source: y.source(node)})
 		}
 	}}
+}
+
+// recording returns a reader that keeps the values below base.
+func (y yamlReader) recording(base string, into *[]Setting) yamlReader {
+	y.settings, y.base = into, base
+	return y
 }
 
 // text, flag, count and bytes are values of those kinds.
@@ -225,4 +241,45 @@ func (y yamlReader) count(name string, low, high int64, into *int) yamlKey {
 
 func (y yamlReader) bytes(name string, into *int64) yamlKey {
 	return y.value(name, func(s string) (err error) { *into, err = parseSize(s); return err })
+}
+
+// duration is a time; see ParseDuration.
+func (y yamlReader) duration(name string, into *time.Duration) yamlKey {
+	return y.value(name, func(s string) (err error) { *into, err = ParseDuration(s); return err })
+}
+
+// number is a number with a fraction from low on.
+func (y yamlReader) number(name string, low float64, into *float64) yamlKey {
+	return y.value(name, func(s string) error {
+		f, err := strconv.ParseFloat(s, 64)
+		switch {
+		case err != nil || f != f:
+			return fmt.Errorf("%q is no number", s)
+		case f < low:
+			return fmt.Errorf("%s is less than %g", s, low)
+		}
+		*into = f
+		return nil
+	})
+}
+
+// word is one of a few words, each of which stands for a value.
+func word[T any](y yamlReader, name string, words []yamlWord[T], into *T) yamlKey {
+	return y.value(name, func(s string) error {
+		names := make([]string, len(words))
+		for i, w := range words {
+			if w.name == s {
+				*into = w.value
+				return nil
+			}
+			names[i] = w.name
+		}
+		return fmt.Errorf("%q is none of %s%s", s, strings.Join(names, ", "), didYouMean(s, names))
+	})
+}
+
+// A yamlWord is a word and what it stands for.
+type yamlWord[T any] struct {
+	name  string
+	value T
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -109,8 +108,9 @@ func (y yamlReader) listener(part string, node ast.Node) {
 	y.cfg.Listeners = append(y.cfg.Listeners, r.listener)
 }
 
-// settings are the keys that every policy has.
-func (y yamlReader) settings(p *PolicyEntry) []yamlKey {
+// entry are the keys that every policy has. The values are kept in its Settings.
+func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
+	y = y.recording(part, &p.Settings)
 	return []yamlKey{
 		y.flag("prioritizedMessages", &p.PrioritizedMessages),
 		y.value("persistJMSRedelivered", func(s string) error {
@@ -118,15 +118,50 @@ func (y yamlReader) settings(p *PolicyEntry) []yamlKey {
 			p.PersistJMSRedelivered = &b
 			return err
 		}),
+		{"redelivery", func(part string, node ast.Node) { p.Rules.Redelivery = y.redelivery(part, node) }},
+		y.flag("dropAtLimit", &p.Rules.DropAtLimit),
+		y.flag("dropWithoutPolicy", &p.Rules.DropWithoutPolicy),
+		word(y, "duplicates", duplicateWords, &p.Rules.Duplicates),
 		{"deadLetterStrategy", func(part string, node ast.Node) { p.Rules.DeadLetter = y.strategy(part, node) }},
 	}
 }
+
+// duplicateWords say what is done with what a client took for a duplicate.
+var duplicateWords = []yamlWord[redelivery.DuplicateAction]{
+	{"requeue", redelivery.RequeueDuplicate}, {"dead-letter", redelivery.DeadLetterDuplicate}, {"discard", redelivery.DiscardDuplicate}}
+
+// redelivery reads the broker's redelivery policy. What is not given is ActiveMQ's
+// default.
+func (y yamlReader) redelivery(part string, node ast.Node) *redelivery.Policy {
+	p := redelivery.DefaultPolicy()
+	p.Name, p.Source = "redelivery", y.source(first(node))
+	y.mapping(part, node, []yamlKey{
+		y.count("maximumRedeliveries", redelivery.Unlimited, math.MaxInt32, &p.MaximumRedeliveries),
+		y.duration("initialRedeliveryDelay", &p.InitialRedeliveryDelay),
+		y.duration("redeliveryDelay", &p.RedeliveryDelay),
+		y.flag("useExponentialBackOff", &p.UseExponentialBackOff),
+		y.number("backOffMultiplier", math.Inf(-1), &p.BackOffMultiplier),
+		y.value("maximumRedeliveryDelay", func(s string) (err error) {
+			if p.MaximumRedeliveryDelay = redelivery.NoMaximumDelay; s != "none" {
+				p.MaximumRedeliveryDelay, err = ParseDuration(s)
+			}
+			return err
+		}),
+		y.flag("useCollisionAvoidance", &p.UseCollisionAvoidance),
+		y.number("collisionAvoidanceFactor", 0, &p.CollisionAvoidanceFactor),
+		word(y, "arithmetic", arithmeticWords, &p.Arithmetic),
+	})
+	return &p
+}
+
+// arithmeticWords name the dialects' ways to reckon delays.
+var arithmeticWords = []yamlWord[redelivery.Arithmetic]{{"activemq", redelivery.ActiveMQ{}}}
 
 // policy reads one element of policies.
 func (y yamlReader) policy(part string, node ast.Node) {
 	entry := PolicyEntry{Source: y.source(first(node))}
 	var patterns []message.Destination
-	keys := y.settings(&entry)
+	keys := y.entry(part, &entry)
 	for _, k := range policyAttr {
 		keys = append(keys, y.value(k.name, func(s string) error {
 			d, err := message.ParseDestination(s, k.kind)
@@ -148,17 +183,27 @@ func (y yamlReader) policy(part string, node ast.Node) {
 	default:
 		for _, d := range patterns[0].Parts() {
 			entry.Destination = d
-			entry.Rules.Name, entry.Rules.Source = "policy "+d.String(), entry.Source
+			entry.name("policy " + d.String())
 			y.cfg.Policies = append(y.cfg.Policies, entry)
 		}
+	}
+}
+
+// name gives the rules of an entry their name, and its source.
+func (p *PolicyEntry) name(s string) {
+	p.Rules.Name, p.Rules.Source = s, p.Source
+	if r := p.Rules.Redelivery; r != nil {
+		named := *r // the parts of a composite each have their own
+		named.Name, named.Destination = s, p.Destination
+		p.Rules.Redelivery = &named
 	}
 }
 
 // defaultPolicy reads the policy for destinations that no other matches.
 func (y yamlReader) defaultPolicy(part string, node ast.Node) {
 	entry := PolicyEntry{Source: y.source(first(node))}
-	y.mapping(part, node, y.settings(&entry))
-	entry.Rules.Name, entry.Rules.Source = "default policy", entry.Source
+	y.mapping(part, node, y.entry(part, &entry))
+	entry.name("default policy")
 	y.cfg.DefaultPolicy = &entry
 }
 
@@ -186,12 +231,17 @@ func (y yamlReader) strategy(part string, node ast.Node) redelivery.DeadLetterSt
 			}
 		}
 	}
-	expiration := 0
 	keys := []yamlKey{
-		{"kind", func(string, ast.Node) {}},
+		y.text("kind", new(string)), // it was looked at first
 		y.flag("processExpired", &s.ProcessExpired),
 		y.flag("processNonPersistent", &s.ProcessNonPersistent),
-		y.count("expiration", 0, math.MaxInt64/int64(time.Millisecond), &expiration),
+		y.value("expiration", func(text string) (err error) {
+			if s.Expiration, err = ParseDuration(text); err == nil && s.Expiration < 0 {
+				err = fmt.Errorf("%q is less than nothing; 0 means never", text)
+			}
+			return err
+		}),
+		y.flag("discardOwn", &s.DiscardOwn),
 	}
 	switch s.Kind {
 	case redelivery.Shared:
@@ -212,7 +262,6 @@ func (y yamlReader) strategy(part string, node ast.Node) redelivery.DeadLetterSt
 			y.flag("destinationPerDurableSubscriber", &s.DestinationPerDurableSubscriber))
 	}
 	y.mapping(part, node, keys)
-	s.Expiration = time.Duration(expiration) * time.Millisecond
 	return s
 }
 

@@ -1,0 +1,244 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// A Value is one thing that holds for a destination.
+type Value struct {
+	// Name is the path of its key in our own YAML.
+	Name string `json:"name"`
+	// Value is in the way our own YAML writes it.
+	Value string `json:"value"`
+	// Source is the "file:line" that decided it, or Default.
+	Source string `json:"source"`
+	// Written is the word of the file's dialect and its value, where they differ.
+	Written string `json:"written,omitempty"`
+}
+
+// Default is the source of a value that no line of a file gives.
+const Default = "default"
+
+// A field is one row of what can hold for a destination.
+type field struct {
+	name string
+	// words are what the dialects call it, as the names of settings.
+	words []string
+	// applies says whether it means something; nil: always.
+	applies func(*config.Effective) bool
+	text    func(*config.Effective) string
+}
+
+// fields are all there are, in the order in which they are shown.
+var fields = slices.Concat(entryFields, redeliveryFields, strategyFields)
+
+var entryFields = []field{
+	{name: "prioritizedMessages", text: func(e *config.Effective) string { return strconv.FormatBool(e.PrioritizedMessages) }},
+	{name: "persistJMSRedelivered", words: []string{"persist-delivery-count-before-delivery"}, text: func(e *config.Effective) string {
+		if e.PersistJMSRedelivered == nil {
+			return "as handOutMarks"
+		}
+		return strconv.FormatBool(*e.PersistJMSRedelivered)
+	}},
+	{name: "duplicates", text: func(e *config.Effective) string { return duplicates[e.Rules.Duplicates] }},
+	{name: "dropWithoutPolicy", words: []string{"fallbackToDeadLetter"}, applies: func(e *config.Effective) bool { return !hasPolicy(e) },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DropWithoutPolicy) }},
+	{name: "dropAtLimit", words: []string{"sendToDlqIfMaxRetriesExceeded"}, applies: hasPolicy,
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DropAtLimit) }},
+}
+
+var duplicates = map[redelivery.DuplicateAction]string{
+	redelivery.RequeueDuplicate: "requeue", redelivery.DeadLetterDuplicate: "dead-letter", redelivery.DiscardDuplicate: "discard",
+}
+
+var redeliveryFields = []field{
+	policyField("arithmetic", arithmeticName),
+	policyField("maximumRedeliveries", func(p *redelivery.Policy) string { return strconv.Itoa(p.MaximumRedeliveries) }, "max-delivery-attempts"),
+	policyField("initialRedeliveryDelay", func(p *redelivery.Policy) string { return duration(p.InitialRedeliveryDelay) }).when(func(e *config.Effective) bool {
+		return hasPolicy(e) && arithmeticName(e.Rules.Redelivery) == "activemq" // HornetQ has no first delay of its own
+	}),
+	policyField("redeliveryDelay", func(p *redelivery.Policy) string { return duration(p.RedeliveryDelay) }, "redelivery-delay"),
+	policyField("useExponentialBackOff", func(p *redelivery.Policy) string { return strconv.FormatBool(p.UseExponentialBackOff) }),
+	policyField("backOffMultiplier", func(p *redelivery.Policy) string { return number(p.BackOffMultiplier) },
+		"redelivery-delay-multiplier", "redelivery-multiplier"),
+	policyField("maximumRedeliveryDelay", func(p *redelivery.Policy) string {
+		if p.MaximumRedeliveryDelay == redelivery.NoMaximumDelay {
+			return "none"
+		}
+		return duration(p.MaximumRedeliveryDelay)
+	}, "max-redelivery-delay"),
+	policyField("useCollisionAvoidance", func(p *redelivery.Policy) string { return strconv.FormatBool(p.UseCollisionAvoidance) }),
+	policyField("collisionAvoidanceFactor", func(p *redelivery.Policy) string { return number(p.CollisionAvoidanceFactor) },
+		"collisionAvoidancePercent", "redelivery-collision-avoidance-factor"),
+}
+
+// arithmeticName is the word of our own YAML for the way in which delays are
+// reckoned.
+func arithmeticName(p *redelivery.Policy) string {
+	if _, ok := p.Arithmetic.(redelivery.HornetQ); ok {
+		return "hornetq"
+	}
+	return "activemq"
+}
+
+// hasPolicy reports whether the broker has a policy of its own.
+func hasPolicy(e *config.Effective) bool { return e.Rules.Redelivery != nil }
+
+func policyField(name string, text func(*redelivery.Policy) string, words ...string) field {
+	return field{name: "redelivery." + name, words: append(words, name), applies: hasPolicy,
+		text: func(e *config.Effective) string { return text(e.Rules.Redelivery) }}
+}
+
+var strategyFields = []field{
+	strategyField("kind", func(s *redelivery.DeadLetterStrategy) string { return s.Kind.String() },
+		"deadLetterStrategy", "discardingDLQBrokerPlugin"),
+	strategyField("deadLetterQueue", func(s *redelivery.DeadLetterStrategy) string { return s.DeadLetterQueue.String() },
+		"dead-letter-address").of(redelivery.Shared),
+	strategyField("queuePrefix", func(s *redelivery.DeadLetterStrategy) string { return orEmpty(s.QueuePrefix) },
+		"dead-letter-queue-prefix").of(redelivery.Individual),
+	strategyField("queueSuffix", func(s *redelivery.DeadLetterStrategy) string { return orEmpty(s.QueueSuffix) },
+		"dead-letter-queue-suffix").of(redelivery.Individual),
+	strategyField("topicPrefix", func(s *redelivery.DeadLetterStrategy) string { return orEmpty(s.TopicPrefix) }).of(redelivery.Individual),
+	strategyField("topicSuffix", func(s *redelivery.DeadLetterStrategy) string { return orEmpty(s.TopicSuffix) }).of(redelivery.Individual),
+	strategyField("useQueueForQueueMessages", func(s *redelivery.DeadLetterStrategy) string { return strconv.FormatBool(s.UseQueueForQueueMessages) }).of(redelivery.Individual),
+	strategyField("useQueueForTopicMessages", func(s *redelivery.DeadLetterStrategy) string { return strconv.FormatBool(s.UseQueueForTopicMessages) }).of(redelivery.Individual),
+	strategyField("destinationPerDurableSubscriber", func(s *redelivery.DeadLetterStrategy) string {
+		return strconv.FormatBool(s.DestinationPerDurableSubscriber)
+	}).of(redelivery.Individual),
+	strategyField("processExpired", func(s *redelivery.DeadLetterStrategy) string { return strconv.FormatBool(s.ProcessExpired) }),
+	strategyField("processNonPersistent", func(s *redelivery.DeadLetterStrategy) string { return strconv.FormatBool(s.ProcessNonPersistent) }),
+	strategyField("expiration", func(s *redelivery.DeadLetterStrategy) string { return duration(s.Expiration) }),
+	strategyField("discardOwn", func(s *redelivery.DeadLetterStrategy) string { return strconv.FormatBool(s.DiscardOwn) }),
+}
+
+// strategyOf is the strategy that holds: an entry without one has ActiveMQ's.
+func strategyOf(e *config.Effective) *redelivery.DeadLetterStrategy {
+	s := e.Rules.DeadLetter
+	if s.Kind == redelivery.UnsetStrategy {
+		s = redelivery.SharedStrategy()
+	}
+	return &s
+}
+
+func strategyField(name string, text func(*redelivery.DeadLetterStrategy) string, words ...string) field {
+	return field{name: "deadLetterStrategy." + name, words: append(words, name),
+		text: func(e *config.Effective) string { return text(strategyOf(e)) }}
+}
+
+// of restricts a field of a strategy to a kind.
+func (f field) of(k redelivery.StrategyKind) field {
+	return f.when(func(e *config.Effective) bool { return strategyOf(e).Kind == k })
+}
+
+// when restricts a field.
+func (f field) when(applies func(*config.Effective) bool) field {
+	f.applies = applies
+	return f
+}
+
+// valuesOf lists what holds with the line that decided it, and the settings of the
+// entry that are behind none of the values.
+func valuesOf(e *config.Effective) (values []Value, others []config.Setting) {
+	used := make([]bool, len(e.Settings))
+	for _, f := range fields {
+		v := Value{Name: f.name, Source: Default}
+		s := settingOf(e, &f, used)
+		if f.applies != nil && !f.applies(e) {
+			continue
+		}
+		v.Value = f.text(e)
+		if s != nil {
+			v.Source = s.Source
+			if s.Name != f.name && s.Name != lastOf(f.name) || !sameValue(s.Value, v.Value) {
+				v.Written = fmt.Sprintf("%s=%q", s.Name, s.Value)
+			}
+		}
+		values = append(values, v)
+	}
+	for i, s := range e.Settings {
+		if !used[i] {
+			others = append(others, s)
+		}
+	}
+	return values, others
+}
+
+// sameValue reports whether a file's text says what ours says, in another way of
+// writing it.
+func sameValue(written, ours string) bool {
+	if strings.EqualFold(strings.TrimSpace(written), ours) {
+		return true
+	}
+	a, err := config.ParseDuration(written)
+	if err != nil {
+		return false
+	}
+	b, err := config.ParseDuration(ours)
+	return err == nil && a == b
+}
+
+// policyValues are the values of a broker's policy.
+func policyValues(rules redelivery.Rules) map[string]string {
+	e := config.Effective{PolicyEntry: config.PolicyEntry{Rules: rules}}
+	values := map[string]string{}
+	for _, f := range redeliveryFields {
+		if f.applies(&e) {
+			values[lastOf(f.name)] = f.text(&e)
+		}
+	}
+	return values
+}
+
+// settingOf finds the setting behind a field, the last where there are several,
+// and marks it as used.
+func settingOf(e *config.Effective, f *field, used []bool) *config.Setting {
+	var found *config.Setting
+	for i := range e.Settings {
+		s := &e.Settings[i]
+		if s.Name == f.name || s.Name == lastOf(f.name) || slices.Contains(f.words, s.Name) {
+			found, used[i] = s, true
+		}
+	}
+	return found
+}
+
+// lastOf is the last key of a path.
+func lastOf(path string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '.' {
+			return path[i+1:]
+		}
+	}
+	return path
+}
+
+// duration writes a time as our own YAML has it.
+func duration(d time.Duration) string {
+	if d%time.Second == 0 {
+		s := d.String()
+		for _, tail := range []string{"m0s", "h0m"} {
+			if n := len(s) - len(tail); n > 0 && s[n:] == tail {
+				s = s[:n+1]
+			}
+		}
+		return s
+	}
+	return fmt.Sprintf("%dms", d.Milliseconds())
+}
+
+// orEmpty writes a text, and one without letters so that it is seen.
+func orEmpty(s string) string {
+	if s == "" {
+		return `""`
+	}
+	return s
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
