@@ -35,8 +35,8 @@ by its content. What in it is not honoured is named with file and line: as a war
 where leaving it out is safe, as an error where it would change what happens to a
 message. Flags win over the file.
 
-There is no authentication yet, so an address that others can reach is refused unless
---allow-anonymous is given.`
+An address that others can reach is refused, unless the file says who clients are
+(simpleAuthenticationPlugin) or --allow-anonymous is given.`
 
 const serveExample = `
   nixie serve
@@ -70,7 +70,7 @@ func serveCommand(e *env) *cobra.Command {
 	f.StringVar(&o.Data, "data", "", "data `directory`, or :memory: to keep nothing (default "+config.DefaultDataDir+")")
 	f.StringArrayVar(&o.Listen, "listen", nil, "listen at `URI`; may be repeated; overrides the file's connectors (default "+config.DefaultListen+")")
 	f.StringVar(&admin, "admin", config.DefaultAdmin, "`host:port` of the admin listener; empty turns it off")
-	f.BoolVar(&o.AllowAnonymous, "allow-anonymous", false, "allow listening beyond loopback without authentication")
+	f.BoolVar(&o.AllowAnonymous, "allow-anonymous", false, "allow listening beyond loopback where the file asks nobody for a password")
 	f.StringArrayVarP(&o.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the configuration file; may be repeated")
 	f.BoolVar(&marks, "hand-out-marks", true, "record every hand-out in the store, so that redelivery flags are right after a power cut")
 	return c
@@ -108,6 +108,7 @@ func adminOf(ctx context.Context, log *slog.Logger, cfg *config.Config) func(*se
 	return func(s *server.Server) http.Handler {
 		h, err := admin.New(admin.Options{
 			Broker:   s.Broker,
+			Access:   s.Access(),
 			Version:  version(),
 			Started:  s.Started(),
 			Log:      log,

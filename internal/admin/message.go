@@ -110,6 +110,9 @@ func (s *surface) messages(r *http.Request) (any, error) {
 		return nil, err
 	}
 	place := placeNamed(r)
+	if err := s.mayRead(r, place); err != nil {
+		return nil, err
+	}
 	entries, next, err := s.b.Look(r.Context(), place, at, limit)
 	if err != nil {
 		return nil, err
@@ -127,6 +130,9 @@ func (s *surface) message(r *http.Request) (any, error) {
 		return nil, err
 	}
 	place := placeNamed(r)
+	if err := s.mayRead(r, place); err != nil {
+		return nil, err
+	}
 	p, err := s.b.FindMessage(r.Context(), place, r.PathValue("id"))
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/config"
@@ -35,6 +36,9 @@ const (
 type Options struct {
 	// Broker is what is shown. It must not be nil.
 	Broker *broker.Broker
+	// Access says who people are; nil: nobody is asked. The probes (/livez, /healthz,
+	// /readyz) ask nobody in any case.
+	Access *access.Control
 	// Version is the program's; default "unknown".
 	Version string
 	// Started is when the broker was started.

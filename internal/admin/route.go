@@ -26,10 +26,10 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 	text("/livez", http.HandlerFunc(s.livez))
 	text("/healthz", http.HandlerFunc(s.healthz))
 	text("/readyz", http.HandlerFunc(s.readyz))
-	text("/metrics", metrics)
+	text("/metrics", s.login(false, metrics))
 
-	get := func(path string, c call) { mux.Handle(path, only(http.MethodGet, s.reply(c))) }
-	post := func(path string, c call) { mux.Handle(path, only(http.MethodPost, s.reply(c))) }
+	get := func(path string, c call) { mux.Handle(path, only(http.MethodGet, s.login(false, s.reply(c)))) }
+	post := func(path string, c call) { mux.Handle(path, only(http.MethodPost, s.login(true, s.reply(c)))) }
 	get("/api/v1", s.status)
 	get("/api/v1/destinations", s.destinations)
 	get("/api/v1/dead-letter-queues", s.deadLetterQueues)

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 )
 
@@ -9,8 +10,10 @@ type ClientInfo struct {
 	ID       string // of the connection, unique; in OpenWire the ConnectionId
 	ClientID string // JMS client id, unique among live connections
 	User     string
-	Address  string // the peer's network address
-	Protocol string // "openwire"
+	// Principal is what the client may do; nil: everything.
+	Principal *access.Principal
+	Address   string // the peer's network address
+	Protocol  string // "openwire"
 	// Reconnect says that a client comes back after its connection was lost, and
 	// takes over from the one that still stands, if any.
 	Reconnect bool

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 )
@@ -194,6 +195,9 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 		return fmt.Errorf("%s names more than one destination: %w", d, message.ErrInvalid)
 	}
 	b := c.b
+	if err := c.info.Principal.Check(access.Admin, d); err != nil && !b.there(d) {
+		return err
+	}
 	if d.IsQueue() {
 		if _, err := b.makeQueue(d, c.info.ID); err != nil {
 			return err
@@ -215,8 +219,11 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 }
 
 // RemoveDestination removes a destination: ErrState if it is permanent and has
-// consumers; nothing happens if there is none.
+// consumers; ErrDenied where the client may not; nothing happens if there is none.
 func (c *Connection) RemoveDestination(ctx context.Context, d message.Destination) error {
+	if err := c.info.Principal.Check(access.Admin, d); err != nil {
+		return err
+	}
 	return c.b.removeDestination(ctx, d)
 }
 

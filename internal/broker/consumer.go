@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/selector"
@@ -62,8 +63,8 @@ func (k *consumer) place(d message.Destination) *destination {
 // consumer that is there already stays as it is (OpenWire 13).
 //
 // Errors: ErrInvalid for a bad selector, or a durable subscription without client
-// id; ErrState for a durable subscription in use; ErrNotFound for a temporary
-// queue that is gone.
+// id; ErrDenied where the client may not read or create; ErrState for a durable
+// subscription in use; ErrNotFound for a temporary queue that is gone.
 func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
 	if err := c.enter(); err != nil {
 		return err
@@ -74,6 +75,9 @@ func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
 	}
 	if spec.Destination.IsZero() {
 		return fmt.Errorf("consumer %s names no destination: %w", spec.ID, message.ErrInvalid)
+	}
+	if err := c.may(access.Read, spec.Destination); err != nil {
+		return err
 	}
 	sel, err := parseSelector(spec.Selector)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/store"
 )
 
 // spaceInterval is how often the disk's free space is looked at.
@@ -82,16 +83,10 @@ func (b *Broker) watchDisk() {
 // checkDisk compares the free space with the limit.
 func (b *Broker) checkDisk() {
 	s, err := b.o.Space()
-	if err != nil || s.TotalBytes == 0 {
-		return // no disk, or one that cannot be asked: its engine will say when it is full
+	if err != nil {
+		return // it cannot be asked: its engine will say when it is full
 	}
-	l := b.o.Limits
-	limit := max(l.MinFreeBytes, uint64(float64(s.TotalBytes)*l.MinFreePercent/100))
-	var low error
-	if s.FreeBytes < limit {
-		low = fmt.Errorf("the disk under the store has %d MiB free, and producers are refused below %d MiB: free space, or consume messages: %w",
-			s.FreeBytes>>20, limit>>20, message.ErrOverLimit)
-	}
+	low := b.o.Limits.exceeded(s)
 	if !b.disk.set(low) {
 		return
 	}
@@ -100,4 +95,22 @@ func (b *Broker) checkDisk() {
 	} else {
 		b.tell(Event{Kind: DiskEnough})
 	}
+}
+
+// exceeded says which limit of the disk has been passed; nil: none.
+func (l Limits) exceeded(s store.Space) error {
+	free := max(l.MinFreeBytes, uint64(float64(s.TotalBytes)*l.MinFreePercent/100))
+	if s.TotalBytes > 0 && s.FreeBytes < free {
+		return fmt.Errorf("the disk under the store has %d MiB free, and producers are refused below %d MiB: free space, or consume messages: %w",
+			s.FreeBytes>>20, free>>20, message.ErrOverLimit)
+	}
+	used := l.MaxStoreBytes
+	if share := uint64(float64(s.TotalBytes) * l.MaxStorePercent / 100); share > 0 && (used == 0 || share < used) {
+		used = share
+	}
+	if used > 0 && s.UsedBytes > used {
+		return fmt.Errorf("the store uses %d MiB, and producers are refused above %d MiB (storeUsage): consume messages, or raise the limit: %w",
+			s.UsedBytes>>20, used>>20, message.ErrOverLimit)
+	}
+	return nil
 }

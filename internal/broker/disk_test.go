@@ -123,3 +123,32 @@ func TestSendBeforeATransactionStaysAheadOfIt(t *testing.T) {
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+// TestStoreLimit is storeUsage (spec section 7.6), in bytes and in percent of the disk.
+func TestStoreLimit(t *testing.T) {
+	t.Parallel()
+	space := func(used uint64) store.Space {
+		return store.Space{FreeBytes: 50 << 30, TotalBytes: 100 << 30, UsedBytes: used}
+	}
+	for name, c := range map[string]struct {
+		limits Limits
+		used   uint64
+		full   bool
+	}{
+		"no limit":               {Limits{}, 90 << 30, false},
+		"below":                  {Limits{MaxStoreBytes: 10 << 30}, 10 << 30, false},
+		"above":                  {Limits{MaxStoreBytes: 10 << 30}, 10<<30 + 1, true},
+		"percent below":          {Limits{MaxStorePercent: 20}, 20 << 30, false},
+		"percent above":          {Limits{MaxStorePercent: 20}, 21 << 30, true},
+		"the smaller one: bytes": {Limits{MaxStoreBytes: 10 << 30, MaxStorePercent: 20}, 15 << 30, true},
+		"the smaller one: share": {Limits{MaxStoreBytes: 30 << 30, MaxStorePercent: 20}, 25 << 30, true},
+		"the reserve holds, too": {Limits{MaxStoreBytes: 99 << 30, MinFreeBytes: 51 << 30}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := c.limits.exceeded(space(c.used)); (err != nil) != c.full || err != nil && !errors.Is(err, message.ErrOverLimit) {
+				t.Errorf("%v, want full %t", err, c.full)
+			}
+		})
+	}
+}

@@ -33,6 +33,11 @@ type Options struct {
 	// BlockWhenFull makes producers wait while the disk is full, instead of
 	// failing their sends.
 	BlockWhenFull bool
+	// Stamping sets the times of what clients send; nil: they stay.
+	Stamping *Stamping
+	// ForcePersistent makes all that clients send persistent, or nothing; nil: as
+	// the producers say (forcePersistencyModeBrokerPlugin).
+	ForcePersistent *bool
 	// Listen gets every event, in the order of its destination. It must not block.
 	Listen func(Event)
 }
@@ -70,6 +75,10 @@ type Limits struct {
 	// persistent messages are refused; default the larger of 256 MiB and 2 %.
 	MinFreeBytes   uint64
 	MinFreePercent float64
+	// MaxStoreBytes and MaxStorePercent (of the disk) are what the store may use
+	// before producers of persistent messages are refused; 0: no such limit.
+	MaxStoreBytes   uint64
+	MaxStorePercent float64
 }
 
 func (l Limits) withDefaults() Limits {

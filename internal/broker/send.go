@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
@@ -15,8 +16,9 @@ import (
 // transaction has it. Send waits while too much is unanswered.
 //
 // Errors: ErrInvalid for a destination that cannot be sent to, ErrNotFound for a
-// temporary destination that is gone, ErrOverLimit while the disk is nearly full
-// or for headers that are too large.
+// temporary destination that is gone, ErrDenied where the client may not send or
+// create, ErrOverLimit while the disk is nearly full or for headers that are too
+// large.
 func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, done func(error)) {
 	if done == nil {
 		done = func(error) {}
@@ -26,6 +28,7 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 		return
 	}
 	defer c.busy.Done()
+	c.b.shape(m)
 	if err := c.admit(ctx, m); err != nil {
 		done(err)
 		return
@@ -55,6 +58,9 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 func (c *Connection) admit(ctx context.Context, m *message.Message) error {
 	if m.Destination.IsZero() || m.Destination.IsPattern() {
 		return fmt.Errorf("cannot send to %q: it names no single destination: %w", m.Destination, message.ErrInvalid)
+	}
+	if err := c.may(access.Write, m.Destination); err != nil {
+		return err
 	}
 	if err := records.Check(m); err != nil {
 		return err

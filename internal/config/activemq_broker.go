@@ -51,7 +51,7 @@ var brokerPart = &part{
 		{"rollbackOnlyOnAsyncException", boolean, "true", refused, "a transaction is always marked for rollback when one of its asynchronous sends fails; set it to true"},
 		{"maxUncommittedCount", integer, "0", leftOut, "a transaction is not limited by the number of its messages"},
 		{"restartAllowed", boolean, "true", leftOut, whyOneProcess},
-		{"adjustUsageLimits", boolean, "true", leftOut, "the limits of systemUsage are not used"},
+		{"adjustUsageLimits", boolean, "true", leftOut, "producers are stopped before the disk is full, whatever the limits say"},
 		{"monitorConnectionSplits", boolean, "false", leftOut, "it only counts connections for JMX"},
 		{"waitForSlave", boolean, "false", leftOut, "there is no slave to wait for"},
 		{"waitForSlaveTimeout", integer, "600000", leftOut, "there is no slave to wait for"},
@@ -187,14 +187,28 @@ var systemUsagePart = &part{name: "systemUsage", fate: accepted, children: []*pa
 		{"checkLimitsLogLevel", text, "warn", leftOut, whyDiagnostic},
 	},
 	children: []*part{
-		usagePart("memoryUsage", "memory is bounded for each destination and connection"),
-		usagePart("storeUsage", "the store may grow until the disk's reserve is reached (see docs/configuration.md)"),
-		usagePart("tempUsage", "what does not fit in memory is kept in the --data directory, until the disk's reserve is reached"),
-		usagePart("jobSchedulerUsage", whyNoSchedule),
+		{name: "memoryUsage", fate: accepted, children: []*part{{name: "memoryUsage", fate: honoured, role: roleMemoryUsage, attrs: append([]attr{
+			{"limit", size, "", honoured, ""},
+			{"percentOfJvmHeap", integer, "", leftOut, "there is no Java heap; limit says how much memory messages may take"},
+			{"percentLimit", integer, "100", leftOut, "it is for limits of the disk"}}, usageAttrs...)}}},
+		{name: "storeUsage", fate: accepted, children: []*part{{name: "storeUsage", fate: honoured, role: roleStoreUsage, attrs: append([]attr{
+			{"limit", size, "", honoured, ""},
+			{"percentLimit", integer, "", honoured, ""}}, usageAttrs...)}}},
+		usagePart("tempUsage", "what does not fit in memory is kept in the --data directory, and counts with the store"),
+		usagePart("jobSchedulerUsage", "scheduled messages are kept in the --data directory, and count with the store"),
 	},
 }}}
 
-// usagePart is one limit; its element stands doubled, too.
+// usageAttrs are what limits have beside them.
+var usageAttrs = []attr{
+	{"total", size, "", leftOut, "the size of the disk is asked of the system"},
+	{"percentUsageMinDelta", integer, "1", leftOut, whyDiagnostic},
+	{"pollingTime", integer, "1000", leftOut, "the disk is looked at every second"},
+	{"store", text, "", leftOut, whyOneStore},
+	{"name", text, "", accepted, ""},
+}
+
+// usagePart is one limit that is not used; its element stands doubled, too.
 func usagePart(name, why string) *part {
 	return &part{name: name, fate: accepted, children: []*part{{name: name, fate: leftOut, why: why,
 		attrs: inside("limit", "percentOfJvmHeap", "percentLimit", "total", "percentUsageMinDelta", "pollingTime", "store", "name")}}}

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -110,7 +112,8 @@ func (w *walker) isDeadLetterQueue(e *element, a attribute) bool {
 		return false
 	}
 	mark := false
-	for name, values := range options {
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		values := options[name]
 		if name != "isDLQ" {
 			w.warn(e.atAttr(a, "option "+name+" is left out: only isDLQ has a meaning for a destination that is made at start"))
 			continue

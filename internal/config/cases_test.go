@@ -69,7 +69,7 @@ func TestSeedDocuments(t *testing.T) {
 		t.Fatal(problems)
 	}
 	broker, notices, problems := load(string(plugin))
-	if len(problems) > 0 || len(notices) != 1 { // it has no connectors
+	if len(problems) > 0 || len(notices) != 2 { // it has no connectors, and dots
 		t.Fatal(notices, problems)
 	}
 	for _, c := range []struct {

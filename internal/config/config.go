@@ -22,6 +22,7 @@ package config
 import (
 	"time"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
@@ -80,6 +81,15 @@ type Config struct {
 	SchedulerSupport bool
 	// Redelivery is the redeliveryPlugin; nil: there is none.
 	Redelivery *RedeliveryPlugin
+	// Discarding is the discardingDLQBrokerPlugin; nil: there is none.
+	Discarding *DiscardingPlugin
+	// TimeStamping is the timeStampingBrokerPlugin; nil: there is none.
+	TimeStamping *TimeStamping
+	// ForcePersistent makes every message that clients send persistent, or none;
+	// nil: they stay as their senders made them.
+	ForcePersistent *bool
+	// Access says who clients are and what they may do; nil: nobody is asked.
+	Access *access.Options
 	// Destinations are made at start, in the order of the file. Each is one queue
 	// or topic, without wildcard.
 	Destinations []message.Destination
@@ -90,6 +100,9 @@ type Config struct {
 	// configured, and ActiveMQ's virtual topic VirtualTopic.> holds (see
 	// DefaultInterceptors).
 	Interceptors *Interceptors
+	// MemoryBytes is what messages may take in memory before they are left to the
+	// store alone; 0: the broker's default.
+	MemoryBytes int64
 	// Store limits what producers may fill.
 	Store StoreLimits
 	// File is the file that was read, as the user named it; empty: none.
@@ -199,4 +212,8 @@ type StoreLimits struct {
 	MinFreePercent float64
 	// OnFull is Fail or Block.
 	OnFull OnFull
+	// MaxBytes and MaxPercent (of the file system) are the most that the store may
+	// use before producers are stopped: the smaller of the two; 0: no such limit.
+	MaxBytes   int64
+	MaxPercent float64
 }

@@ -100,7 +100,7 @@ func elementTable() string {
 // inDefault reports whether p is a default entry, or in one.
 func inDefault(p placed) bool {
 	return slices.ContainsFunc(append(slices.Clone(p.path), p.part), func(s *part) bool {
-		return s.role == roleDefaultEntry || s.role == roleDefaultRedelivery
+		return s.role == roleDefaultEntry || s.role == roleDefaultRedelivery || s.role == roleDefaultAuthorization || s.role == roleTempAuthorization
 	})
 }
 

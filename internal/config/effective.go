@@ -1,6 +1,7 @@
 package config
 
 import (
+	"regexp"
 	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -35,13 +36,23 @@ type Resolver struct {
 	plugin  *RedeliveryPlugin // nil: none
 	plugged *redelivery.Map[RedeliveryEntry]
 	marked  map[message.Destination]bool
+	// discarding is nil where there is none.
+	discarding *DiscardingPlugin
+	dropOnly   []*regexp.Regexp
 }
 
 // Resolver makes the resolver of a configuration.
 func (c *Config) Resolver() *Resolver {
-	r := &Resolver{entries: c.policyMap(), plugin: c.Redelivery, marked: map[message.Destination]bool{}}
+	r := &Resolver{entries: c.policyMap(), plugin: c.Redelivery, discarding: c.Discarding, marked: map[message.Destination]bool{}}
 	if r.plugin != nil {
 		r.plugged = r.plugin.policyMap()
+	}
+	if r.discarding != nil {
+		for _, text := range r.discarding.DropOnly {
+			if re, err := wholeName(text); err == nil { // Load has checked it
+				r.dropOnly = append(r.dropOnly, re)
+			}
+		}
 	}
 	for _, d := range c.DeadLetterQueues {
 		r.marked[d] = true
@@ -61,6 +72,16 @@ func (r *Resolver) Policy(d message.Destination) Effective {
 	if r.plugin != nil && e.Rules.Redelivery == nil {
 		r.plug(&e, d)
 	}
+	if r.discarding != nil && r.drops(d) {
+		e.Settings = slices.Concat(e.Settings, r.discarding.Settings)
+		e.Rules.Drop = redelivery.DropLast
+		if r.discarding.First {
+			e.Rules.Drop = redelivery.DropFirst
+		}
+		if !e.Found {
+			e.Rules.Name, e.Rules.Source, e.Found = "discardingDLQBrokerPlugin", r.discarding.Source, true
+		}
+	}
 	return e
 }
 
@@ -79,4 +100,19 @@ func (r *Resolver) plug(e *Effective, d message.Destination) {
 	if !e.Found {
 		e.Rules.Name, e.Rules.Source, e.Found = policy.Policy.Name, policy.Policy.Source, true
 	}
+}
+
+// drops reports whether the discarding plugin drops the dead letters of d
+// (R-DLQ-40).
+func (r *Resolver) drops(d message.Destination) bool {
+	p := r.discarding
+	return p.DropAll ||
+		p.DropTemporaryTopics && d.Kind == message.TempTopic ||
+		p.DropTemporaryQueues && d.Kind == message.TempQueue ||
+		slices.ContainsFunc(r.dropOnly, func(re *regexp.Regexp) bool { return re.MatchString(d.Name) })
+}
+
+// wholeName compiles a pattern that is to match a whole name.
+func wholeName(pattern string) (*regexp.Regexp, error) {
+	return regexp.Compile("^(?:" + pattern + ")$")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
@@ -154,6 +155,19 @@ func describeRest(b *strings.Builder, c *Config) {
 			fmt.Fprintf(b, "redelivery default (%s) %s\n", p.Default.Policy.Source, p.Default.Policy.String())
 		}
 	}
+	if d := c.Discarding; d != nil {
+		fmt.Fprintf(b, "discarding all=%t tempTopics=%t tempQueues=%t only=%q first=%t (%s)\n", d.DropAll, d.DropTemporaryTopics, d.DropTemporaryQueues, d.DropOnly, d.First, d.Source)
+	}
+	if t := c.TimeStamping; t != nil {
+		fmt.Fprintf(b, "stamping override=%s ceiling=%s futureOnly=%t (%s)\n", t.ZeroExpirationOverride, t.TTLCeiling, t.FutureOnly, t.Source)
+	}
+	if c.ForcePersistent != nil {
+		fmt.Fprintf(b, "persistent by force %t\n", *c.ForcePersistent)
+	}
+	if s := c.Store; c.MemoryBytes > 0 || s.MaxBytes > 0 || s.MaxPercent > 0 {
+		fmt.Fprintf(b, "memory %d, store<=%d,%g%%\n", c.MemoryBytes, s.MaxBytes, s.MaxPercent)
+	}
+	describeAccess(b, c.Access)
 	for _, d := range c.Destinations {
 		fmt.Fprintf(b, "destination %s marked=%t\n", d, slices.Contains(c.DeadLetterQueues, d))
 	}
@@ -166,6 +180,30 @@ func describeRest(b *strings.Builder, c *Config) {
 			fmt.Fprintf(b, "composite %+v\n", v)
 		}
 	}
+}
+
+// describeAccess writes who there is and what groups may do.
+func describeAccess(b *strings.Builder, a *access.Options) {
+	if a == nil {
+		return
+	}
+	fmt.Fprintf(b, "access anonymous=%t,%q,%q (%s)\n", a.Anonymous, a.AnonymousUser, a.AnonymousGroup, a.Source)
+	for _, u := range a.Users {
+		fmt.Fprintf(b, "user %s %q %q (%s)\n", u.Name, string(u.Password), u.Groups, u.Source)
+	}
+	if a.Authorization == nil {
+		return
+	}
+	entry := func(name string, e *access.Entry) {
+		if e != nil {
+			fmt.Fprintf(b, "%s %s read=%q write=%q admin=%q (%s)\n", name, e.Destination, e.Read, e.Write, e.Admin, e.Source)
+		}
+	}
+	for i := range a.Authorization.Entries {
+		entry("authorization", &a.Authorization.Entries[i])
+	}
+	entry("authorization by default", a.Authorization.Default)
+	entry("authorization of temporary ones", a.Authorization.Temporary)
 }
 
 // options writes what differs from the default.

@@ -212,8 +212,8 @@ func (l *loader) listen(uri string) {
 	}
 }
 
-// exposure refuses to listen beyond loopback without authentication. There is no
-// authentication yet, so only AllowAnonymous permits it.
+// exposure refuses to listen beyond loopback without authentication, unless
+// AllowAnonymous permits it.
 func (l *loader) exposure() {
 	const text = "listens beyond loopback without authentication; add --allow-anonymous to permit that, or listen on 127.0.0.1"
 	if l.cfg.Admin != "" {
@@ -223,12 +223,12 @@ func (l *loader) exposure() {
 		case err != nil:
 			place.Text = err.Error() + "; give HOST:PORT, or an empty text for no admin listener"
 			l.fail(place)
-		case !isLoopback(host) && !l.cfg.AllowAnonymous:
+		case !isLoopback(host) && !l.cfg.AllowAnonymous && l.cfg.Access == nil:
 			place.Text = text
 			l.fail(place)
 		}
 	}
-	if l.cfg.AllowAnonymous {
+	if l.cfg.AllowAnonymous || l.cfg.Access != nil {
 		return
 	}
 	for _, n := range l.cfg.Listeners {

@@ -14,18 +14,38 @@ import (
 var needed = map[role]string{
 	roleBroker:    `schedulerSupport="true"`, // for the redeliveryPlugin
 	roleConnector: `uri="tcp://127.0.0.1:1"`, rolePolicyEntry: `queue="base.>"`, roleRedeliveryPolicy: `queue="base.>"`,
-	roleDestination: `physicalName="Q"`, roleComposite: `name="Q"`,
+	roleDestination: `physicalName="Q"`, roleComposite: `name="Q"`, roleAuthorizationEntry: `queue="base.>"`,
+	rolePersistency: `persistenceFlag="true"`,
 }
 
-// must is needed for an element inside another.
-func must(p, parent *part) string {
+// must is needed for an element inside another, each with a space in front.
+func must(p, parent *part) []string {
 	switch {
 	case parent != nil && (parent.name == "deadLetterQueue" || parent.name == "forwardTo" && p.name != "filteredDestination"):
-		return `physicalName="Q"`
+		return []string{`physicalName="Q"`}
 	case p.name == "filteredDestination":
-		return `queue="Q"`
+		return []string{`queue="Q"`}
+	case p.name == "authenticationUser":
+		return []string{`username="u"`, `password="p"`}
+	case p.name == "discardingDLQBrokerPlugin":
+		return []string{`dropAll="false"`}
+	case needed[p.role] != "":
+		return []string{needed[p.role]}
 	}
-	return needed[p.role]
+	return nil
+}
+
+// holds is what an element must hold so that it is no error by itself.
+func holds(p *part) string {
+	switch {
+	case p.name == "deadLetterQueue":
+		return `<queue physicalName="Q"/>`
+	case p.role == roleComposite:
+		return `<forwardTo><queue physicalName="Q"/></forwardTo>`
+	case p.role == roleAuthentication:
+		return `<users><authenticationUser username="u" password="p"/></users>`
+	}
+	return ""
 }
 
 // placed is a part and the way to it from the broker element.
@@ -64,22 +84,24 @@ func (p placed) document(attribute, content string) (text string, line, attrLine
 		if i > 0 {
 			parent = p.path[i-1]
 		}
-		must := must(step, parent)
-		if step == p.part && before(attribute) == before(must) || step == p.part && slices.Contains([]string{"topic", "tempQueue", "tempTopic"}, before(attribute)) {
-			must = ""
-		}
-		fmt.Fprintf(&b, "<%s %s", step.name, must)
+		given := slices.DeleteFunc(must(step, parent), func(m string) bool {
+			return step == p.part && (before(attribute) == before(m) || slices.Contains([]string{"topic", "tempQueue", "tempTopic"}, before(attribute)) && before(m) == "queue")
+		})
+		fmt.Fprintf(&b, "<%s %s", step.name, strings.Join(given, " "))
 		if step == p.part {
 			fmt.Fprintf(&b, "\n%s", attribute)
 		}
-		b.WriteString(">\n")
+		b.WriteString(">")
+		if step.name == "authorizationPlugin" { // it needs users
+			end = "</" + step.name + "><simpleAuthenticationPlugin>" + `<users><authenticationUser username="u" password="p"/></users>` + "</simpleAuthenticationPlugin>" + end
+			b.WriteString("\n")
+			continue
+		}
+		b.WriteString("\n")
 		end = "</" + step.name + ">" + end
 	}
-	if p.name == "deadLetterQueue" && content == "" {
-		content = `<queue physicalName="Q"/>`
-	}
-	if p.role == roleComposite && content == "" {
-		content = `<forwardTo><queue physicalName="Q"/></forwardTo>`
+	if content == "" {
+		content = holds(p.part)
 	}
 	return b.String() + content + end, line, line + 1
 }
@@ -200,6 +222,9 @@ func other(a attr) string {
 		}
 		return "true"
 	case integer, size, decimal:
+		if strings.HasPrefix(a.name, "percent") {
+			return "12"
+		}
 		return "1234"
 	}
 	if a.name == "uri" {

@@ -45,6 +45,26 @@ func (w *walker) read(r role, e *element) {
 		w.virtualTopic(e)
 	case roleComposite:
 		w.composite(e)
+	case roleDiscarding:
+		w.discarding(e)
+	case roleTimeStamping:
+		w.timeStamping(e)
+	case rolePersistency:
+		w.persistency(e)
+	case roleAuthentication:
+		w.authentication(e)
+	case roleAuthorization:
+		w.authorization(e)
+	case roleAuthorizationEntry:
+		w.authorizationEntry(e)
+	case roleDefaultAuthorization:
+		w.oneEntry(e, &w.rights.Default)
+	case roleTempAuthorization:
+		w.oneEntry(e, &w.rights.Temporary)
+	case roleMemoryUsage:
+		w.memoryUsage(e)
+	case roleStoreUsage:
+		w.storeUsage(e)
 	}
 }
 
@@ -132,6 +152,7 @@ func (w *walker) broker(e *element) {
 	w.bool(e, "schedulerSupport", &w.cfg.SchedulerSupport)
 	w.needScheduler(e)
 	w.virtualTopics(e)
+	w.joinAccess()
 	if a, ok := e.given("dataDirectory"); ok && w.cfg.DataDir != Memory && !sameDir(a.value, w.cfg.DataDir) {
 		w.warn(e.atAttr(a, fmt.Sprintf("%q is left out: messages are kept in %s; --data changes that", a.value, w.cfg.DataDir)))
 	}
@@ -222,6 +243,31 @@ func (w *walker) systemUsage(e *element) {
 			w.cfg.Store.OnFull = Fail
 		} else if err == nil {
 			w.cfg.Store.OnFull = Block
+		}
+	}
+}
+
+// memoryUsage reads how much memory messages may take.
+func (w *walker) memoryUsage(e *element) {
+	w.size(e, "limit", &w.cfg.MemoryBytes)
+}
+
+// storeUsage reads how large the store may grow.
+func (w *walker) storeUsage(e *element) {
+	w.size(e, "limit", &w.cfg.Store.MaxBytes)
+	if a, ok := e.given("percentLimit"); ok {
+		w.intBetween(e, "percentLimit", 0, 100, func(n int64) { w.cfg.Store.MaxPercent = float64(n) })
+		if hasAttr(e, "limit") {
+			w.warn(e.atAttr(a, "and limit are both given: the smaller of the two holds"))
+		}
+	}
+}
+
+// size is bool for numbers of bytes. 0 is no limit, as without the attribute.
+func (w *walker) size(e *element, name string, into *int64) {
+	if a, ok := e.given(name); ok {
+		if n, err := parseSize(a.value); err == nil {
+			*into = n
 		}
 	}
 }

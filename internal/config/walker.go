@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"github.com/nixiemq/nixie/internal/access"
 )
 
 // role says which reader takes the values of an honoured part.
@@ -25,6 +27,16 @@ const (
 	roleInterceptors
 	roleVirtualTopic
 	roleComposite
+	roleDiscarding
+	roleTimeStamping
+	rolePersistency
+	roleAuthentication
+	roleAuthorization
+	roleAuthorizationEntry
+	roleDefaultAuthorization
+	roleTempAuthorization
+	roleMemoryUsage
+	roleStoreUsage
 )
 
 // coreSpaces begin the namespaces of ActiveMQ's own elements, by its age.
@@ -59,6 +71,9 @@ type walker struct {
 	// are read.
 	redelivery RedeliveryPlugin
 	intercept  Interceptors
+	rights     access.Authorization
+	// authorizationPlace is where the authorizationPlugin stands; empty: nowhere.
+	authorizationPlace string
 }
 
 // walk judges e, which p describes, and all it holds.
@@ -80,6 +95,9 @@ func (w *walker) walk(e *element, p *part, depth int) {
 	if p.opaque {
 		return
 	}
+	if e.text != "" {
+		w.warn(e.at(fmt.Sprintf("the text %q in it is left out: it says nothing", firstOf(e.text))))
+	}
 	w.beans.settle(e, p, w.report)
 	for _, a := range e.attrs {
 		w.attr(e, p, a)
@@ -92,6 +110,16 @@ func (w *walker) walk(e *element, p *part, depth int) {
 		w.unknownChild(e, p, c)
 	}
 	w.read(p.role, e)
+}
+
+// firstOf is a text's beginning, on one line.
+func firstOf(text string) string {
+	const most = 40
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
 }
 
 // notOfferedText begins the error for a part that cannot be left out.

@@ -53,7 +53,7 @@ func (r Rules) policed(f Facts) bool {
 // poisoned decides about a message that its client has given up. What is past
 // its expiration as well dies of the poison: its text says more.
 func (r Rules) poisoned(f Facts, now int64, jitter func() float64) Decision {
-	if r.policed(f) && !f.Expired {
+	if r.policed(f) && !f.Expired && r.Drop != DropFirst {
 		return r.redeliver(f, now, jitter)
 	}
 	if r.Redelivery == nil && r.DropWithoutPolicy && !r.own(f) && !f.Expired {
@@ -102,6 +102,8 @@ func (r Rules) end(f Facts, now int64, why Reason) Decision {
 	}
 	refused := r.DeadLetter.refuses(f.Persistent, f.Expired)
 	switch {
+	case r.Drop != DropNever:
+		d.Action, d.Reason = Discard, ReasonPlugin
 	case r.own(f) && r.DeadLetter.DiscardOwn:
 		d.Action, d.Reason = Discard, ReasonOwnQueue
 	case r.own(f):

@@ -127,6 +127,33 @@ func TestPolicyDecides(t *testing.T) { // R-PLG-20, R-PLG-21, R-POL-16
 	}
 }
 
+func TestDiscardingPlugin(t *testing.T) { // R-DLQ-40, R-DLQ-41
+	t.Parallel()
+	drop := func(limit int, when Drop) Rules { r := plugin(limit); r.Drop = when; return r }
+	bare := Rules{Drop: DropLast}
+	dropped := func(by string) Decision { return Decision{Action: Discard, Reason: ReasonPlugin, By: by} }
+	for name, tt := range map[string]struct {
+		rules Rules
+		facts Facts
+		want  Decision
+	}{
+		"what a client gives up":               {bare, failed(message.Poison, 7), dropped("default")},
+		"what expires":                         {bare, failed(message.Expired, 0), dropped("default")},
+		"what cannot be written":               {bare, failed(message.Undispatchable, 0), dropped("default")},
+		"not what is only rolled back":         {bare, failed(message.Rollback, 1), Decision{Action: Again, By: "default"}},
+		"in the dead letter queue, too":        {bare, with(failed(message.Poison, 1), func(f *Facts) { f.Destination = dlq }), dropped("default")},
+		"last: the policy goes first":          {drop(2, DropLast), failed(message.Poison, 1), Decision{Action: Later, Due: now + 5000, Delay: 5000, By: "retry (activemq.xml:7)"}},
+		"last: what the policy gives up":       {drop(2, DropLast), failed(message.Poison, 3), dropped("retry (activemq.xml:7)")},
+		"first: at once":                       {drop(2, DropFirst), failed(message.Poison, 1), dropped("Q.> (activemq.xml:3)")},
+		"first: a rollback is delayed as ever": {drop(2, DropFirst), failed(message.Rollback, 1), Decision{Action: Later, Due: now + 5000, Delay: 5000, By: "retry (activemq.xml:7)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, tt.rules, tt.facts, tt.want)
+		})
+	}
+}
+
 func TestClientAndBrokerLimitsTogether(t *testing.T) { // C03: each POISON reports the failures so far
 	t.Parallel()
 	for name, tt := range map[string]struct{ client, broker, deliveries int }{
@@ -506,7 +533,7 @@ func TestEndlessRedeliveryNeverEnds(t *testing.T) { // a week of failures in no 
 func TestReasonsAreLabels(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Reason{ReasonPoison, ReasonLimit, ReasonExpired, ReasonUndispatchable, ReasonDuplicate, ReasonNonPersistent,
-		ReasonDiscarding, ReasonTemporary, ReasonNoPolicy, ReasonOwnQueue, ReasonExpiresFirst} {
+		ReasonDiscarding, ReasonPlugin, ReasonTemporary, ReasonNoPolicy, ReasonOwnQueue, ReasonExpiresFirst} {
 		if s := string(r); s == "" || s != strings.ToLower(s) || strings.ContainsAny(s, " _") {
 			t.Errorf("%q is no label", s)
 		}

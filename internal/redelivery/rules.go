@@ -20,6 +20,10 @@ type Rules struct {
 	// redeliveryPlugin with fallbackToDeadLetter="false".
 	DropWithoutPolicy bool
 
+	// Drop drops every message that would become a dead letter:
+	// discardingDLQBrokerPlugin. It goes before what holds for dead letter queues.
+	Drop Drop
+
 	// DeadLetterQueue declares the destination to be a dead letter queue
 	// (isDLQ=true): whatever is in it counts as a dead letter (R-DLQ-21).
 	DeadLetterQueue bool
@@ -41,6 +45,17 @@ const (
 	RequeueDuplicate    DuplicateAction = iota // offer it again, under another id on the wire; the tenth refusal makes a dead letter
 	DeadLetterDuplicate                        // a dead letter at once, as in ActiveMQ
 	DiscardDuplicate                           // drop it, counted
+)
+
+// Drop says when messages that would become dead letters are dropped instead
+// (R-DLQ-40, R-DLQ-41).
+type Drop uint8
+
+// When to drop.
+const (
+	DropNever Drop = iota
+	DropLast       // what Redelivery has given up, or has no say in
+	DropFirst      // also what a client gives up, before Redelivery is asked
 )
 
 // Facts are what Decide knows about the failed message and its failure.
@@ -110,6 +125,7 @@ const (
 	ReasonDuplicate      Reason = "duplicate"             // the client took it for one it had
 	ReasonNonPersistent  Reason = "non-persistent"        // the strategy keeps no non-persistent ones
 	ReasonDiscarding     Reason = "discarding"            // the strategy keeps none
+	ReasonPlugin         Reason = "discarding-plugin"     // Rules.Drop
 	ReasonTemporary      Reason = "temporary"             // its destination is temporary
 	ReasonNoPolicy       Reason = "no-policy"             // Rules.DropWithoutPolicy
 	ReasonOwnQueue       Reason = "own-dead-letter-queue" // DeadLetterStrategy.DiscardOwn

@@ -56,7 +56,7 @@ func (s *Server) openWire(l *listener) (func(context.Context, net.Conn), error) 
 		inactivity = -1
 	}
 	srv, err := openwire.New(openwire.Options{
-		Broker: openwire.On(s.Broker), Advisories: s.advisories,
+		Broker: openwire.On(s.Broker), Advisories: s.advisories, Access: s.access,
 		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(),
 		Log: s.o.Log, Clock: s.o.Clock,
 		MaxFrameBytes: o.MaxFrameBytes, MaxInactivity: inactivity, InitialDelay: o.MaxInactivityInitialDelay,

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/config"
@@ -41,6 +42,7 @@ type Server struct {
 	Broker     *broker.Broker
 	store      store.Store
 	shard      store.Shard
+	access     *access.Control // nil: nobody is asked who they are
 	advisories *openwire.Advisories
 	listeners  []*listener
 	admin      *adminListener
@@ -65,6 +67,9 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		return nil, errors.New("virtual topics and composite destinations are not offered yet: their messages would not be handed on; remove destinationInterceptors")
 	}
 	s := &Server{o: o, started: o.Clock.Now()}
+	if a := o.Config.Access; a != nil {
+		s.access = access.New(*a)
+	}
 	s.conns, s.stopConns = context.WithCancel(context.Background())
 	s.rest, s.stopRest = context.WithCancel(context.Background())
 	defer func() {
@@ -110,11 +115,16 @@ func (s *Server) startBroker(rec *records.Records) error {
 		Jitter:     func() float64 { return 2*rand.Float64() - 1 },
 		Space:      s.store.Space,
 		Limits: broker.Limits{
-			MinFreeBytes:   uint64(c.Store.MinFreeBytes),
-			MinFreePercent: c.Store.MinFreePercent,
+			MinFreeBytes:    uint64(c.Store.MinFreeBytes),
+			MinFreePercent:  c.Store.MinFreePercent,
+			MaxStoreBytes:   uint64(c.Store.MaxBytes),
+			MaxStorePercent: c.Store.MaxPercent,
+			MessageBytes:    c.MemoryBytes,
 		},
-		MarksOff:      !c.HandOutMarks,
-		BlockWhenFull: c.Store.OnFull == config.Block,
+		Stamping:        stamping(c.TimeStamping),
+		ForcePersistent: c.ForcePersistent,
+		MarksOff:        !c.HandOutMarks,
+		BlockWhenFull:   c.Store.OnFull == config.Block,
 		Policy: func(d message.Destination) broker.Policy {
 			e := policies.Policy(d)
 			return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered}
@@ -130,6 +140,13 @@ func (s *Server) startBroker(rec *records.Records) error {
 	s.behind.Go(func() { _ = s.Broker.Run(s.rest) })
 	s.behind.Go(func() { s.advisories.Run(s.rest, openwire.On(s.Broker)) })
 	return nil
+}
+
+func stamping(c *config.TimeStamping) *broker.Stamping {
+	if c == nil {
+		return nil
+	}
+	return &broker.Stamping{ZeroExpirationOverride: c.ZeroExpirationOverride, TTLCeiling: c.TTLCeiling, FutureOnly: c.FutureOnly}
 }
 
 // brokerID makes an id as ActiveMQ's, new at every start.
@@ -158,6 +175,9 @@ func (s *Server) Ready() string {
 
 // Config is what the server was started with.
 func (s *Server) Config() *config.Config { return s.o.Config }
+
+// Access says who clients and people are; nil: nobody is asked.
+func (s *Server) Access() *access.Control { return s.access }
 
 // Started is when the server began to start.
 func (s *Server) Started() time.Time { return s.started }

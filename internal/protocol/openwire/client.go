@@ -1,6 +1,7 @@
 package openwire
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -46,10 +47,17 @@ func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
 		s.refuse(&c.BaseCommand, exceptionf(classInvalidClientID, "ConnectionInfo has no client id"))
 		return nil
 	}
+	// A client without credentials sends neither; an empty text is one (section 7.8).
+	principal, err := s.server.o.Access.Authenticate(c.UserName.Value, c.Password.Value, c.UserName.Valid || c.Password.Valid)
+	if err != nil {
+		s.refuse(&c.BaseCommand, err)
+		return nil
+	}
 	connection, err := s.server.o.Broker.Connect(s.ctx, broker.ClientInfo{
 		ID:         c.ConnectionID.Value,
 		ClientID:   c.ClientID.Value,
-		User:       c.UserName.Value,
+		User:       cmp.Or(principal.User(), c.UserName.Value),
+		Principal:  principal,
 		Address:    s.conn.RemoteAddr().String(),
 		Protocol:   "openwire",
 		Reconnect:  c.FailoverReconnect,
@@ -138,6 +146,13 @@ func (s *session) producerInfo(c *wire.ProducerInfo) error {
 	if p == nil {
 		if err := s.room("producers", len(s.client.producers)); err != nil {
 			return err
+		}
+		to, err := c.Destination.Destination()
+		if err == nil && !to.IsZero() { // else each message says where it goes
+			err = s.client.broker.MayProduce(to)
+		}
+		if err != nil {
+			return exceptionIf(message.ErrInvalid, classInvalidDestination, err)
 		}
 		p = &producer{text: c.ProducerID.String()}
 		s.client.producers[*c.ProducerID] = p

@@ -144,6 +144,8 @@ func (s *script) Send(_ context.Context, m *message.Message, tx string, done fun
 	s.answer(done, err)
 }
 
+func (s *script) MayProduce(message.Destination) error { return nil }
+
 func (s *script) Begin(tx string) error { return s.call("Begin", tx) }
 
 func (s *script) Commit(_ context.Context, tx string, done func(error)) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
@@ -36,6 +37,8 @@ type Options struct {
 	// Advisories tell clients of each other's temporary destinations. All servers
 	// of a broker share one. nil: nobody is told.
 	Advisories *Advisories
+	// Access says who clients are; nil: everybody is let in.
+	Access     *access.Control
 	BrokerName string
 	BrokerID   string // OpenWire 9.4
 	BrokerURL  string // where clients connect to, e.g. "tcp://host:61616"

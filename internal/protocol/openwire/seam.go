@@ -19,6 +19,7 @@ type Broker interface {
 // are described. Tests script one.
 type Connection interface {
 	Send(ctx context.Context, m *message.Message, tx string, done func(error))
+	MayProduce(d message.Destination) error
 	Begin(tx string) error
 	Commit(ctx context.Context, tx string, done func(error))
 	Rollback(ctx context.Context, tx string, done func(error))

@@ -1,0 +1,48 @@
+package broker
+
+import (
+	"github.com/nixiemq/nixie/internal/access"
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// MayProduce is nil where the client may send to d, else message.ErrDenied. Send
+// asks by itself; a protocol asks when a producer is opened, so that its client
+// learns of it there.
+func (c *Connection) MayProduce(d message.Destination) error { return c.may(access.Write, d) }
+
+// may is nil where the client may do op on d, and create what of d there is not
+// yet (R-XML-31).
+func (c *Connection) may(op access.Operation, d message.Destination) error {
+	p := c.info.Principal
+	if p == nil {
+		return nil
+	}
+	if err := p.Check(op, d); err != nil {
+		return err
+	}
+	for _, part := range d.Parts() {
+		if err := c.mayCreate(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayCreate is nil where the client may create d, or need not: it is there, or a
+// pattern. Whose temporary destination it is that is used is for others to say.
+func (c *Connection) mayCreate(d message.Destination) error {
+	if d.IsPattern() || d.IsTemporary() {
+		return nil
+	}
+	if err := c.info.Principal.Check(access.Admin, d); err != nil && !c.b.there(d) {
+		return err
+	}
+	return nil
+}
+
+// there reports whether a queue or topic is known.
+func (b *Broker) there(d message.Destination) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queues[d] != nil || b.topics[d]
+}
