@@ -236,3 +236,34 @@ func TestRedeliveryPluginRefused(t *testing.T) {
 		t.Errorf("R-MAP-13: %v", notices)
 	}
 }
+
+// TestDiscardingPlugin is R-DLQ-40 and R-DLQ-41: which destinations, and whether
+// before the redelivery.
+func TestDiscardingPlugin(t *testing.T) {
+	t.Parallel()
+	const redeliver = `<redeliveryPlugin/>`
+	for name, c := range map[string]struct {
+		plugins string
+		want    map[string]redelivery.Drop
+	}{
+		"all": {`<discardingDLQBrokerPlugin/>`, map[string]redelivery.Drop{"Q": redelivery.DropLast, "topic://T": redelivery.DropLast}},
+		"only": {`<discardingDLQBrokerPlugin dropAll="false" dropOnly="A\..* B"/>`, map[string]redelivery.Drop{"A.X": redelivery.DropLast,
+			"A": redelivery.DropNever, "B": redelivery.DropLast, "B.X": redelivery.DropNever, "XB": redelivery.DropNever,
+			"temp-queue://x": redelivery.DropLast, "temp-topic://x": redelivery.DropLast}},
+		"not temporary ones": {`<discardingDLQBrokerPlugin dropAll="false" dropTemporaryQueues="false" dropTemporaryTopics="false"/>`,
+			map[string]redelivery.Drop{"temp-queue://x": redelivery.DropNever, "temp-topic://x": redelivery.DropNever, "Q": redelivery.DropNever}},
+		"behind the redelivery in the file, before it in effect": {redeliver + `<discardingDLQBrokerPlugin/>`, map[string]redelivery.Drop{"Q": redelivery.DropFirst}},
+		"before it in the file":                                  {`<discardingDLQBrokerPlugin/>` + redeliver, map[string]redelivery.Drop{"Q": redelivery.DropLast}},
+	} {
+		config, _, problems := load(`<broker schedulerSupport="true"><plugins>` + c.plugins + `</plugins></broker>`)
+		if len(problems) > 0 {
+			t.Fatal(name, problems)
+		}
+		for d, want := range c.want {
+			at, _ := message.ParseDestination(d, message.Queue)
+			if got := config.Resolver().Policy(at).Rules.Drop; got != want {
+				t.Errorf("%s: %s: %d, want %d", name, d, got, want)
+			}
+		}
+	}
+}

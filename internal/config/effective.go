@@ -73,7 +73,7 @@ func (r *Resolver) Policy(d message.Destination) Effective {
 		r.plug(&e, d)
 	}
 	if r.discarding != nil && r.drops(d) {
-		e.Settings = slices.Concat(e.Settings, r.discarding.Settings)
+		e.Settings = slices.Concat(e.Settings, []Setting{{Name: "discardingDLQBrokerPlugin", Source: r.discarding.Source}}, r.discarding.Settings)
 		e.Rules.Drop = redelivery.DropLast
 		if r.discarding.First {
 			e.Rules.Drop = redelivery.DropFirst

@@ -121,10 +121,14 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		{"redelivery", func(part string, node ast.Node) { p.Rules.Redelivery = y.redelivery(part, node) }},
 		y.flag("dropAtLimit", &p.Rules.DropAtLimit),
 		y.flag("dropWithoutPolicy", &p.Rules.DropWithoutPolicy),
+		word(y, "dropDeadLetters", dropWords, &p.Rules.Drop),
 		word(y, "duplicates", duplicateWords, &p.Rules.Duplicates),
 		{"deadLetterStrategy", func(part string, node ast.Node) { p.Rules.DeadLetter = y.strategy(part, node) }},
 	}
 }
+
+// dropWords say when what would become a dead letter is dropped instead.
+var dropWords = []yamlWord[redelivery.Drop]{{"never", redelivery.DropNever}, {"last", redelivery.DropLast}, {"first", redelivery.DropFirst}}
 
 // duplicateWords say what is done with what a client took for a duplicate.
 var duplicateWords = []yamlWord[redelivery.DuplicateAction]{

@@ -52,7 +52,12 @@ var entryFields = []field{
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DropWithoutPolicy) }},
 	{name: "dropAtLimit", words: []string{"sendToDlqIfMaxRetriesExceeded"}, applies: hasPolicy,
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DropAtLimit) }},
+	{name: "dropDeadLetters", words: []string{"dropAll", "dropOnly", "discardingDLQBrokerPlugin"},
+		applies: func(e *config.Effective) bool { return e.Rules.Drop != redelivery.DropNever },
+		text:    func(e *config.Effective) string { return drops[e.Rules.Drop] }},
 }
+
+var drops = map[redelivery.Drop]string{redelivery.DropNever: "never", redelivery.DropLast: "last", redelivery.DropFirst: "first"}
 
 var duplicates = map[redelivery.DuplicateAction]string{
 	redelivery.RequeueDuplicate: "requeue", redelivery.DeadLetterDuplicate: "dead-letter", redelivery.DiscardDuplicate: "discard",
@@ -98,7 +103,7 @@ func policyField(name string, text func(*redelivery.Policy) string, words ...str
 
 var strategyFields = []field{
 	strategyField("kind", func(s *redelivery.DeadLetterStrategy) string { return s.Kind.String() },
-		"deadLetterStrategy", "discardingDLQBrokerPlugin"),
+		"deadLetterStrategy"),
 	strategyField("deadLetterQueue", func(s *redelivery.DeadLetterStrategy) string { return s.DeadLetterQueue.String() },
 		"dead-letter-address").of(redelivery.Shared),
 	strategyField("queuePrefix", func(s *redelivery.DeadLetterStrategy) string { return orEmpty(s.QueuePrefix) },
