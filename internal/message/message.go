@@ -107,6 +107,9 @@ type Message struct {
 	Properties          []byte // nil: none
 	Body                []byte // nil: none (not the same as empty)
 	Extra               []byte // what only the protocol that brought it understands; nil normally
+	// Schedule is when the producer wants it delivered; nil: at once. It is not
+	// stored with the message: whoever keeps it until then keeps that too.
+	Schedule *Schedule
 	// Added are properties set by the broker on top of Properties. They win over
 	// entries of the same name. Values are string or int64.
 	Added map[string]any

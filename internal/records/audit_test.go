@@ -29,6 +29,7 @@ type audit struct {
 	queues   map[QueueID]bool
 	highest  uint64
 	waste    int // transient and staging records
+	jobs     int // index records of jobs, less two for each job
 	stray    int // bodies of which there are only pieces: transient ones, until their batch follows
 }
 
@@ -102,6 +103,22 @@ func (a *audit) record(of kind, transient bool, k []byte, f *reader) bool {
 	case kindProducer:
 		_, _, _, ok := decodeProducer(f)
 		return ok
+	case kindJob:
+		j := Job{Sequence: binary.BigEndian.Uint64(k)}
+		ok := decodeJob(f, &j)
+		a.entries[refKey{seq: j.Sequence}]++
+		a.seen(j.Sequence)
+		if a.counted[jobsQueue] == nil {
+			a.counted[jobsQueue] = map[Lane]Count{}
+		}
+		c := a.counted[jobsQueue][0]
+		c.add(1, int64(j.SizeBytes))
+		a.counted[jobsQueue][0] = c
+		a.jobs -= 2
+		return ok
+	case kindJobDue, kindJobID:
+		a.jobs++
+		return true
 	case kindFloor:
 		_, ok := decodeFloor(f)
 		return ok
@@ -186,6 +203,9 @@ func (a *audit) check() {
 		if a.stray++; !key.transient {
 			a.t.Errorf("pieces without body %v", key)
 		}
+	}
+	if a.jobs != 0 {
+		a.t.Errorf("%d index records of jobs too many", a.jobs)
 	}
 	for key := range a.refs {
 		if a.entries[key] == 0 {

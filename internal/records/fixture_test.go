@@ -126,6 +126,11 @@ func fullAttempt(number int) message.Attempt {
 	}
 }
 
+func fullJob(seq uint64) Job {
+	return Job{Sequence: seq, ID: "ID:host-1:1:2:3:77", Destination: message.Destination{Kind: message.Topic, Name: "PRICES"}, Due: 1780000001200,
+		Created: 1780000000200, Delay: 1000, Period: 500, Repeat: 3, Cron: "*/5 * * * *", Fired: 2, SizeBytes: 1024}
+}
+
 func fullCounts() message.Counts {
 	return message.Counts{Failures: 3, HandOuts: 5, Holds: 1, Attempts: 4, Story: 900, Suspect: message.Pulled, Due: 1780000001200}
 }

@@ -57,6 +57,10 @@ var again = map[kind]func(f []byte) []byte{
 		floor, ok := decodeFloor(&reader{b: f})
 		return valid(ok, func() []byte { return appendFloor(nil, floor) })
 	},
+	kindJob: func(f []byte) []byte {
+		var j Job
+		return valid(decodeJob(&reader{b: f}, &j), func() []byte { return appendJob(nil, &j) })
+	},
 	kindStaged: func(f []byte) []byte {
 		size, tx, ok := decodeStaged(&reader{b: f})
 		return valid(ok, func() []byte { return appendStaged(nil, size, tx) })
@@ -110,7 +114,7 @@ func FuzzFields(f *testing.F) {
 func TestFuzzCoversAllKinds(t *testing.T) {
 	t.Parallel()
 	for of, name := range kindNames {
-		if again[of] == nil && of != kindPiece && of != kindReference {
+		if again[of] == nil && of != kindPiece && of != kindReference && of != kindJobDue && of != kindJobID {
 			t.Errorf("%s records are not fuzzed", name)
 		}
 	}

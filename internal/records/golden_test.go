@@ -48,6 +48,11 @@ var goldenKeys = map[string][]byte{
 	"producer-long":     appendProducerKey(nil, 7, producerName(longProducer)),
 	"counter":           appendQueueKey(nil, false, kindCounter, 7),
 	"floor":             appendLaneKey(nil, kindFloor, 7, 5),
+	"job":               appendSeqKey(nil, false, kindJob, 30),
+	"job-body":          appendSeqKey(nil, false, kindBody, 30),
+	"job-due":           appendJobDueKey(nil, 1780000001200, 30),
+	"job-id":            appendJobIDKey(nil, "ID:host-1:1:2:3:77"),
+	"job-counter":       appendQueueKey(nil, false, kindCounter, jobsQueue),
 }
 
 var longProducer = strings.Repeat("ID:long:", 40)
@@ -88,6 +93,9 @@ func goldenShard(t *testing.T) store.Shard {
 		b.PutProducer(7, "ID:host-1:1:2:3", 77, 1780000000000)
 		b.PutProducer(7, longProducer, 78, 1780000000000)
 		b.PutFloor(7, 5, 11)
+		j := fullJob(30)
+		b.PutMessage(30, plain, 1)
+		b.PutJob(&j)
 	})
 	return shard
 }

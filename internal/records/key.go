@@ -22,6 +22,9 @@ const (
 	kindProducer  kind = 'u'
 	kindCounter   kind = 'n'
 	kindFloor     kind = 'f'
+	kindJob       kind = 'j'
+	kindJobDue    kind = 'w'
+	kindJobID     kind = 'k'
 	kindTransient kind = 't'
 )
 
@@ -29,7 +32,7 @@ const (
 var kindNames = map[kind]string{
 	kindMeta: "meta", kindQueue: "queue", kindEntry: "entry", kindCounts: "counts", kindBody: "body", kindPiece: "piece",
 	kindReference: "reference", kindStaged: "staged", kindAttempt: "attempt", kindMark: "mark", kindProducer: "producer",
-	kindCounter: "counter", kindFloor: "floor",
+	kindCounter: "counter", kindFloor: "floor", kindJob: "job", kindJobDue: "due job", kindJobID: "job id",
 }
 
 // keyBytes is room for any key but that of a producer.
