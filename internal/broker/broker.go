@@ -13,6 +13,7 @@ import (
 	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/schedule"
 )
 
 // A Broker holds destinations and connections. It is safe for concurrent use.
@@ -25,6 +26,9 @@ type Broker struct {
 	cancel  context.CancelCauseFunc
 	stop    atomic.Bool
 	disk    diskWatch
+	// scheduler is nil where there is none; producer is who sends what the broker makes.
+	scheduler *scheduler
+	producer  string
 	counts  eventCounts
 
 	// numbering is held for reading from taking a position until the destination
@@ -59,6 +63,7 @@ var errStopped = fmt.Errorf("the broker is stopping: %w", message.ErrUnavailable
 // once; Run waits for the end.
 func New(o Options) (*Broker, error) {
 	o.Name = cmp.Or(o.Name, "localhost")
+	o.MaxRepeat = cmp.Or(o.MaxRepeat, schedule.DefaultMaxRepeat)
 	o.Limits = o.Limits.withDefaults()
 	if o.Clock == nil {
 		o.Clock = clock.System{}
@@ -83,6 +88,7 @@ func New(o Options) (*Broker, error) {
 		lastPassing: passingIDs,
 		ids:         map[message.Destination]records.QueueID{},
 	}
+	b.producer = fmt.Sprintf("ID:%s-scheduler-%d:1:1:1", o.Name, b.now())
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
 	for _, i := range o.Records.Queues() {
 		b.lastID = max(b.lastID, i.ID)
@@ -95,6 +101,10 @@ func New(o Options) (*Broker, error) {
 		}
 	}
 	b.watchDisk()
+	if !o.NoScheduler {
+		b.scheduler = newScheduler(b)
+		b.running.Go(func() { b.scheduler.run(b.ctx) })
+	}
 	return b, nil
 }
 

@@ -38,6 +38,12 @@ type Options struct {
 	// ForcePersistent makes all that clients send persistent, or nothing; nil: as
 	// the producers say (forcePersistencyModeBrokerPlugin).
 	ForcePersistent *bool
+	// NoScheduler turns the scheduler off: messages that ask for a delay are delivered
+	// at once (schedulerSupport="false").
+	NoScheduler bool
+	// MaxRepeat is how often a scheduled message may be repeated; default
+	// schedule.DefaultMaxRepeat (maxSchedulerRepeatAllowed).
+	MaxRepeat int
 	// Listen gets every event, in the order of its destination. It must not block.
 	Listen func(Event)
 }

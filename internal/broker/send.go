@@ -18,7 +18,8 @@ import (
 // Errors: ErrInvalid for a destination that cannot be sent to, ErrNotFound for a
 // temporary destination that is gone, ErrDenied where the client may not send or
 // create, ErrOverLimit while the disk is nearly full or for headers that are too
-// large.
+// large; ErrSchedule and ErrInvalid or ErrOverLimit for a schedule that cannot be
+// kept.
 func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, done func(error)) {
 	if done == nil {
 		done = func(error) {}
@@ -47,7 +48,19 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 		c.b.inbound.leave(size)
 		done(err)
 	}
-	if m.Destination.IsQueue() && !m.Destination.IsComposite() {
+	switch {
+	case c.b.scheduled(m):
+		u := c.b.newUnit()
+		if err := u.addJob(m, 0, 0, ""); err != nil {
+			answered(err)
+			return
+		}
+		u.commit(answered)
+		return
+	case c.b.manages(m):
+		c.b.scheduler.manage(m, answered)
+		return
+	case m.Destination.IsQueue() && !m.Destination.IsComposite():
 		c.sendToQueue(ctx, m, answered)
 		return
 	}
@@ -62,10 +75,20 @@ func (c *Connection) admit(ctx context.Context, m *message.Message) error {
 	if err := c.may(access.Write, m.Destination); err != nil {
 		return err
 	}
+	if c.b.manages(m) && !m.ReplyTo.IsZero() { // copies of others' messages go there
+		if err := c.may(access.Write, m.ReplyTo); err != nil {
+			return err
+		}
+	}
 	if err := records.Check(m); err != nil {
 		return err
 	}
-	if m.Persistent {
+	if c.b.scheduled(m) {
+		if err := c.b.checkSchedule(m); err != nil {
+			return err
+		}
+	}
+	if m.Persistent || c.b.scheduled(m) {
 		return c.b.disk.admit(ctx, c.b.o.BlockWhenFull)
 	}
 	return nil

@@ -60,14 +60,19 @@ func (c *Connection) sendLater(m *message.Message, tx string) error {
 		return err
 	}
 	size := int64(m.SizeBytes())
-	if t.bytes+size <= c.b.o.Limits.TransactionBytes || !m.Persistent {
+	if t.bytes+size <= c.b.o.Limits.TransactionBytes || !m.Persistent && !c.b.scheduled(m) {
 		t.bytes += size
 		t.sends = append(t.sends, heldSend{message: m})
 		return nil
 	}
 	sequence := c.b.o.Records.Next(1)
 	batch := new(records.Batch)
-	batch.StageMessage(tx, sequence, m)
+	kept := m
+	if c.b.scheduled(m) {
+		kept = unscheduled(m)
+		size = int64(kept.SizeBytes())
+	}
+	batch.StageMessage(tx, sequence, kept)
 	batch.Relax() // the commit makes it durable
 	answered := make(chan error, 1)
 	c.b.o.Records.Commit(batch, func(err error) { answered <- err })
@@ -120,6 +125,19 @@ func (c *Connection) Commit(ctx context.Context, tx string, done func(error)) {
 func (t *transaction) unit(ctx context.Context) (*unit, error) {
 	u := t.c.b.newUnit()
 	for _, s := range t.sends {
+		switch b := t.c.b; {
+		case b.scheduled(s.message): // counted from the commit on (R-SCH-03)
+			if err := u.addJob(s.message, s.staged, s.size, t.id); err != nil {
+				return nil, err
+			}
+			continue
+		case b.manages(s.message):
+			u.after = append(u.after, func() { b.scheduler.manage(s.message, func(error) {}) })
+			if s.staged != 0 {
+				u.batch.DropStaged(t.id, s.staged)
+			}
+			continue
+		}
 		copies, err := t.c.b.expand(s.message, t.c.info.ID)
 		if err != nil {
 			return nil, err

@@ -17,6 +17,8 @@ type unit struct {
 	stored  []gain    // arrive when the batch is on disk
 	passing []copyFor // do not outlive the process, and follow then
 	bodies  map[*message.Message]*sharedBody
+	jobs    []jobFor // scheduled messages
+	relay   bool     // the scheduler sends: what producers have sent since says more of them
 	after   []func() // when the batch is on disk, before anything else
 }
 
@@ -110,9 +112,10 @@ func (u *unit) write() {
 			u.batch.PutMessage(body.sequence, m, n)
 		}
 	}
+	u.writeJobs()
 	for _, g := range u.stored {
 		u.batch.Append(g.to.id, records.Lane(g.to.options.LaneOf(g.item.Priority)), &g.item.Entry)
-		if p := g.item.ID.Producer; p != "" {
+		if p := g.item.ID.Producer; p != "" && !u.relay {
 			u.batch.PutProducer(g.to.id, p, g.item.ID.Sequence, u.b.now())
 		}
 	}
@@ -142,6 +145,9 @@ func (u *unit) commit(done func(error)) {
 func (u *unit) follow(done func(error)) {
 	for _, f := range u.after {
 		f()
+	}
+	for _, f := range u.jobs {
+		u.b.scheduler.announce(records.JobTime{Due: f.job.Due, Sequence: f.job.Sequence})
 	}
 	for _, g := range u.stored {
 		if u.bodies[g.item.Message].staged != "" {

@@ -1,6 +1,9 @@
 package selector
 
-import "math"
+import (
+	"math"
+	"strconv"
+)
 
 // Kind says what a Value holds.
 type Kind uint8
@@ -47,6 +50,14 @@ func OpaqueValue() Value { return Value{kind: Opaque} }
 
 // Kind says what v holds.
 func (v Value) Kind() Kind { return v.kind }
+
+// Text gives a string, or an exact number in digits; "" for all else.
+func (v Value) Text() string {
+	if v.kind == Int {
+		return strconv.FormatInt(v.int(), 10)
+	}
+	return v.text
+}
 
 // isTrue and isFalse leave out what is unknown, and what is no boolean.
 func (v Value) isTrue() bool  { return v.kind == Bool && v.bits == 1 }

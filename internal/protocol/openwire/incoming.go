@@ -34,7 +34,12 @@ func incoming(m *wire.Message, producer string, now int64) (*message.Message, er
 	if err != nil {
 		return nil, err
 	}
+	later, err := schedule(m)
+	if err != nil {
+		return nil, err
+	}
 	return &message.Message{
+		Schedule:            later,
 		ID:                  messageID(m, producer),
 		Destination:         to,
 		OriginalDestination: original,

@@ -130,6 +130,9 @@ func (o *outgoing) merged(m *message.Message, hint bool, delay int64) ([]byte, e
 	}
 	o.added = o.added[:0]
 	for key, value := range m.Added {
+		if n, ok := value.(int64); ok && key == scheduleRepeat { // the one that JMS has as an int
+			value = int32(n)
+		}
 		o.added = append(o.added, wire.Entry{Key: key, Value: value})
 	}
 	slices.SortFunc(o.added, func(a, b wire.Entry) int {

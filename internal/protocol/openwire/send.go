@@ -1,6 +1,7 @@
 package openwire
 
 import (
+	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
@@ -49,8 +50,9 @@ func (s *session) sent(c *wire.Message, p *producer, size int, done func(error))
 }
 
 // sendError gives the error of a send its class: what was not found is a
-// temporary destination, what is invalid cannot be sent to.
+// temporary destination, what is invalid cannot be sent to or, as a schedule, kept.
 func sendError(err error) error {
+	err = exceptionIf(broker.ErrSchedule, classMessageFormat, err)
 	return exceptionIf(message.ErrInvalid, classInvalidDestination, exceptionIf(message.ErrNotFound, classNoDestination, err))
 }
 

@@ -75,33 +75,57 @@ func sameKey(raw []byte, key string) bool {
 // message.ErrInvalid; dst comes back as it was where there is an error.
 func MergeProperties(dst, b []byte, add Map) ([]byte, error) {
 	start := len(dst)
-	out := append(dst, 0, 0, 0, 0)
-	kept := 0
-	if b != nil {
-		r := reader{b: b}
-		for n := r.entries(); n > 0 && r.err == nil; n-- {
-			from := r.p
-			raw := r.take(int(r.uint16()))
-			r.skipValue()
-			if !hasKey(add, raw) {
-				out = append(out, b[from:r.p]...)
-				kept++
-			}
-		}
-		if r.err == nil && r.p != len(b) {
-			r.fail("%d surplus bytes", len(b)-r.p)
-		}
-		if r.err != nil {
-			return dst, fmt.Errorf("merge properties: %w", r.err)
-		}
+	out, kept, err := keepProperties(dst, b, add)
+	if err != nil {
+		return dst, err
 	}
-	var err error
 	for _, e := range add {
 		if out, err = appendEntry(out, e, true, 0); err != nil {
 			return dst, fmt.Errorf("merge properties: %w", err)
 		}
 	}
 	binary.BigEndian.PutUint32(out[start:], uint32(kept+len(add)))
+	return out, nil
+}
+
+// keepProperties appends to dst room for the number of entries, and those entries of
+// b whose key is not among others, kept of them.
+func keepProperties(dst, b []byte, others Map) (out []byte, kept int, err error) {
+	out = append(dst, 0, 0, 0, 0)
+	if b == nil {
+		return out, 0, nil
+	}
+	r := reader{b: b}
+	for n := r.entries(); n > 0 && r.err == nil; n-- {
+		from := r.p
+		raw := r.take(int(r.uint16()))
+		r.skipValue()
+		if !hasKey(others, raw) {
+			out = append(out, b[from:r.p]...)
+			kept++
+		}
+	}
+	if r.err == nil && r.p != len(b) {
+		r.fail("%d surplus bytes", len(b)-r.p)
+	}
+	if r.err != nil {
+		return dst, 0, fmt.Errorf("merge properties: %w", r.err)
+	}
+	return out, kept, nil
+}
+
+// DropProperties is the primitive map b without some keys, as new bytes; nil where
+// nothing is left. A b that is no map is message.ErrInvalid.
+func DropProperties(b []byte, keys ...string) ([]byte, error) {
+	drop := make(Map, len(keys))
+	for i, key := range keys {
+		drop[i].Key = key
+	}
+	out, kept, err := keepProperties(nil, b, drop)
+	if err != nil || kept == 0 {
+		return nil, err
+	}
+	binary.BigEndian.PutUint32(out, uint32(kept))
 	return out, nil
 }
 

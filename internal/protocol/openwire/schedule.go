@@ -1,0 +1,96 @@
+package openwire
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// The properties with which a producer asks for a message to be delivered later
+// (R-SCH-01). The JMS 2.0 delivery delay of clients that have one comes as the first.
+const (
+	schedulePrefix = "AMQ_SCHEDULED_"
+	scheduleDelay  = broker.ScheduleDelay
+	schedulePeriod = broker.SchedulePeriod
+	scheduleRepeat = broker.ScheduleRepeat
+	scheduleCron   = broker.ScheduleCron
+)
+
+// classMessageFormat is what Java's own check of these properties throws.
+const classMessageFormat = "javax.jms.MessageFormatException"
+
+// schedule reads what a message's properties ask for; nil where they ask for
+// nothing. A scheduledJobId, left over from an earlier delay, changes nothing (C08).
+func schedule(m *wire.Message) (*message.Schedule, error) {
+	properties := m.MarshalledProperties
+	if !bytes.Contains(properties, []byte(schedulePrefix)) { // as nearly always
+		return nil, nil
+	}
+	var s message.Schedule
+	asked := false
+	for _, p := range []struct {
+		name string
+		most int64
+		set  func(int64)
+	}{
+		{scheduleDelay, math.MaxInt64, func(n int64) { s.Delay, asked = n, true }},
+		{schedulePeriod, math.MaxInt64, func(n int64) { s.Period, asked = n, true }},
+		{scheduleRepeat, math.MaxInt32, func(n int64) { s.Repeat = int32(n) }},
+	} {
+		v, ok, err := wire.LookupProperty(properties, p.name)
+		if err != nil {
+			return nil, exception(classJMS, err)
+		}
+		if !ok || v == nil {
+			continue
+		}
+		n, ok := wholeNumber(v)
+		if !ok || n < 0 || n > p.most {
+			return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a whole number from 0 to %d", m.MessageID, p.name, v, p.most)
+		}
+		p.set(n)
+	}
+	if v, ok, err := wire.LookupProperty(properties, scheduleCron); err != nil {
+		return nil, exception(classJMS, err)
+	} else if ok && v != nil {
+		line, isText := v.(string)
+		if !isText {
+			return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a text", m.MessageID, scheduleCron, v)
+		}
+		if s.Cron = strings.TrimSpace(line); s.Cron != "" {
+			asked = true
+		}
+	}
+	if !asked {
+		return nil, nil
+	}
+	var err error
+	if s.Properties, err = wire.DropProperties(properties, scheduleDelay, schedulePeriod, scheduleRepeat, scheduleCron); err != nil {
+		return nil, exception(classJMS, err)
+	}
+	return &s, nil
+}
+
+// wholeNumber is a property's value as ActiveMQ converts it: any whole number, or
+// the text of one.
+func wholeNumber(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int8:
+		return int64(v), true
+	case int16:
+		return int64(v), true
+	case int32:
+		return int64(v), true
+	case int64:
+		return v, true
+	case string:
+		n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 64)
+		return n, err == nil
+	}
+	return 0, false
+}
