@@ -34,6 +34,8 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 	get("/api/v1/destinations", s.destinations)
 	get("/api/v1/dead-letter-queues", s.deadLetterQueues)
 	get("/api/v1/queues/{queue}", s.queue)
+	get("/api/v1/scheduled", s.scheduled)
+	post("/api/v1/scheduled/{id}/remove", s.removeScheduled)
 	get("/api/v1/policy", s.explain)
 	get("/api/v1/policy/simulate", s.simulate)
 	for _, place := range []string{"/api/v1/queues/{queue}", "/api/v1/subscriptions/{client}/{subscription}"} {

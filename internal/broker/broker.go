@@ -29,7 +29,7 @@ type Broker struct {
 	// scheduler is nil where there is none; producer is who sends what the broker makes.
 	scheduler *scheduler
 	producer  string
-	counts  eventCounts
+	counts    eventCounts
 
 	// numbering is held for reading from taking a position until the destination
 	// that gets it was told to expect it, so that its floor does not pass it.

@@ -5,7 +5,7 @@ const (
 	whyNoJMX      = "there is no JMX; use the admin listener (--admin)"
 	whyNoThreads  = "the broker has no thread pools of that kind"
 	whyOneStore   = "messages are kept in the broker's own store in the --data directory, synced before a persistent send is answered"
-	whyNoSchedule = "messages are not scheduled here, so there is nothing to set"
+	whyNoSchedule = "scheduled messages are kept in the --data directory, with all others"
 	whyOneProcess = "it concerns how a Java process starts and stops"
 	whyNoNetworks = "there are no networks of brokers"
 	whyOneUsage   = "memory is bounded for each destination and connection, not for producers and consumers apart"
@@ -23,7 +23,7 @@ var brokerPart = &part{
 		{"schedulerSupport", boolean, "", honoured, ""},
 		{"schedulerDirectory", text, "", leftOut, whyNoSchedule},
 		{"schedulerDirectoryFile", text, "", leftOut, whyNoSchedule},
-		{"maxSchedulerRepeatAllowed", integer, "1000", leftOut, whyNoSchedule},
+		{"maxSchedulerRepeatAllowed", integer, "", honoured, ""},
 		{"deleteAllMessagesOnStartup", boolean, "false", refused, "stored messages would be kept; set it to false and start with an empty --data directory instead"},
 		{"advisorySupport", boolean, "true", leftOut, "the advisories that clients depend on are always sent"},
 		{"start", boolean, "true", leftOut, whyStopStart},

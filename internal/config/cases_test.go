@@ -98,6 +98,9 @@ func TestSeedDocuments(t *testing.T) {
 	if !broker.SchedulerSupport || individual.SchedulerSupport {
 		t.Error("schedulerSupport")
 	}
+	if broker.NoScheduler || individual.NoScheduler {
+		t.Error("the scheduler is off only where the file says so")
+	}
 }
 
 // TestCases loads the configuration of every acceptance case that has one and asks

@@ -76,9 +76,13 @@ type Config struct {
 	// DefaultPolicy applies where none of Policies matches; nil: there is none.
 	// Its Destination is zero.
 	DefaultPolicy *PolicyEntry
-	// SchedulerSupport says that messages with AMQ_SCHEDULED properties are
-	// scheduled; default false, as in ActiveMQ.
-	SchedulerSupport bool
+	// SchedulerSupport says that the file asks for the scheduler, and NoScheduler that
+	// it says "false". Where it says nothing, messages with AMQ_SCHEDULED properties
+	// are scheduled: who sets them expects a delay. In ActiveMQ nothing means false.
+	SchedulerSupport, NoScheduler bool
+	// MaxSchedulerRepeat is how often a scheduled message may be repeated
+	// (maxSchedulerRepeatAllowed); 0: the broker's default.
+	MaxSchedulerRepeat int
 	// Redelivery is the redeliveryPlugin; nil: there is none.
 	Redelivery *RedeliveryPlugin
 	// Discarding is the discardingDLQBrokerPlugin; nil: there is none.

@@ -150,6 +150,9 @@ func (w *walker) broker(e *element) {
 		w.inMemory(e.atAttr(a, "keeps nothing"))
 	}
 	w.bool(e, "schedulerSupport", &w.cfg.SchedulerSupport)
+	_, says := e.given("schedulerSupport")
+	w.cfg.NoScheduler = says && !w.cfg.SchedulerSupport
+	w.int(e, "maxSchedulerRepeatAllowed", 1, &w.cfg.MaxSchedulerRepeat)
 	w.needScheduler(e)
 	w.virtualTopics(e)
 	w.joinAccess()

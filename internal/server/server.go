@@ -124,6 +124,8 @@ func (s *Server) startBroker(rec *records.Records) error {
 		Stamping:        stamping(c.TimeStamping),
 		ForcePersistent: c.ForcePersistent,
 		MarksOff:        !c.HandOutMarks,
+		NoScheduler:     c.NoScheduler,
+		MaxRepeat:       c.MaxSchedulerRepeat,
 		BlockWhenFull:   c.Store.OnFull == config.Block,
 		Policy: func(d message.Destination) broker.Policy {
 			e := policies.Policy(d)
