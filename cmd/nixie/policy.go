@@ -21,8 +21,9 @@ The question is about a configuration file (--config), about a broker that runs
 what the broker does: it asks the same rules.`, `
   nixie policy explain queue://orders.eu --config activemq.xml
   nixie policy simulate ORDERS --fail 3 --work 200ms
-  nixie policy simulate ORDERS --config nixie.yaml --max 9 --multiplier 2`)
-	c.AddCommand(policyExplainCommand(e), policySimulateCommand(e))
+  nixie policy simulate ORDERS --config nixie.yaml --max 9 --multiplier 2
+  nixie policy lint --config activemq.xml`)
+	c.AddCommand(policyExplainCommand(e), policySimulateCommand(e), policyLintCommand(e))
 	return c
 }
 
@@ -92,11 +93,8 @@ func (q *policyQuestion) load() (*config.Config, []config.Notice, error) {
 func (q *policyQuestion) answer(ctx context.Context, path, destination string, remote any, local func(*config.Config, policy.Question)) error {
 	values := q.query(destination)
 	question, err := policy.Ask(values, q.params)
-	if wrong := (*policy.ParamError)(nil); errors.As(err, &wrong) {
-		if wrong.Param == policy.DestinationParam {
-			return usageError{fmt.Errorf("%s: the destination %s", q.command.CommandPath(), wrong.Text)}
-		}
-		return usageError{fmt.Errorf("--%s: %s", wrong.Param, wrong.Text)}
+	if err != nil {
+		return q.wrong(err)
 	}
 	running, err := q.running()
 	if err != nil {
@@ -110,10 +108,23 @@ func (q *policyQuestion) answer(ctx context.Context, path, destination string, r
 		return err
 	}
 	if len(notices) > 0 {
-		fmt.Fprintf(q.e.err, "%s: %s; 'nixie serve' shows them\n", oneLine(q.options.File), count(int64(len(notices)), "warning", "warnings"))
+		fmt.Fprintf(q.e.err, "%s: %s; 'nixie policy lint' shows them\n", oneLine(q.options.File), count(int64(len(notices)), "warning", "warnings"))
 	}
 	local(c, question)
 	return nil
+}
+
+// wrong is what is wrong with the words of a question, as the command line has
+// them.
+func (q *policyQuestion) wrong(err error) error {
+	var wrong *policy.ParamError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Param == policy.DestinationParam:
+		return usageError{fmt.Errorf("%s: the destination %s", q.command.CommandPath(), wrong.Text)}
+	}
+	return usageError{fmt.Errorf("--%s: %s", wrong.Param, wrong.Text)}
 }
 
 // oneDestination wants one argument, the destination.

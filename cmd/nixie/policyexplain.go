@@ -204,6 +204,7 @@ var reasonTexts = map[redelivery.Reason]string{
 	redelivery.ReasonTemporary:     "its destination is temporary",
 	redelivery.ReasonNoPolicy:      "no policy is for it (fallbackToDeadLetter)",
 	redelivery.ReasonLimit:         "the limit is reached (sendToDlqIfMaxRetriesExceeded)",
+	redelivery.ReasonPlugin:        "dead letters are dropped (discardingDLQBrokerPlugin)",
 	redelivery.ReasonOwnQueue:      "it is in its own dead letter queue (discardOwn)",
 }
 
@@ -228,15 +229,16 @@ func printFates(b *strings.Builder, x *policy.Explanation) error {
 	}
 	g := x.Grave
 	fmt.Fprintf(b, "\nA dead letter in %s ", oneLine(g.Destination))
-	if g.ExpireMillis > 0 {
-		fmt.Fprintf(b, "expires after %s; one that fails there", span(g.ExpireMillis))
-	} else {
-		b.WriteString("stays until somebody takes it; one that fails there")
+	stays := func(f policy.Fate) string {
+		if f.Action == redelivery.Keep.String() {
+			return "stays there"
+		}
+		return "is " + fateText(f)
 	}
-	if g.Failing.Action == redelivery.Keep.String() {
-		b.WriteString(" stays there.\n")
+	if g.ExpireMillis > 0 {
+		fmt.Fprintf(b, "has a time to live of %s: when it passes, it %s; one that fails there %s.\n", span(g.ExpireMillis), stays(g.Expiring), stays(g.Failing))
 	} else {
-		fmt.Fprintf(b, ": %s.\n", fateText(g.Failing))
+		fmt.Fprintf(b, "stays until somebody takes it; one that fails there %s.\n", stays(g.Failing))
 	}
 	return nil
 }

@@ -43,3 +43,17 @@ func (s *surface) simulate(r *http.Request) (any, error) {
 	}
 	return policy.Simulate(c, q), nil
 }
+
+// lint answers /api/v1/policy/lint with a policy.Report. What reading the file
+// said stands in the broker's log.
+func (s *surface) lint(r *http.Request) (any, error) {
+	client, err := policy.AskLint(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	return policy.Lint(c, nil, client), nil
+}

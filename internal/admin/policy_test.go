@@ -30,6 +30,16 @@ func TestPoliciesAreExplained(t *testing.T) {
 		if s.Present.End.AtMillis != 1000 || s.Tried == nil {
 			t.Errorf("%+v", s)
 		}
+		var l policy.Report
+		h.get("/api/v1/policy/lint", &l)
+		if len(l.Findings) != 2 || l.Findings[0].Code != "client-first" {
+			t.Errorf("%+v", l)
+		}
+		h.get("/api/v1/policy/lint?client-max=-1", &l)
+		if l.Clean() {
+			t.Errorf("%+v", l)
+		}
+		h.refused(h.do(http.MethodGet, "/api/v1/policy/lint?destination=A", ""), http.StatusBadRequest, "invalid")
 		if text := h.refused(h.do(http.MethodGet, "/api/v1/policy", ""), http.StatusBadRequest, "invalid"); text != "destination: give one, such as queue://ORDERS" {
 			t.Error(text)
 		}
@@ -42,5 +52,6 @@ func TestPoliciesAreExplained(t *testing.T) {
 	inHouse(t, nil, func(h *house) {
 		h.refused(h.do(http.MethodGet, "/api/v1/policy?destination=A", ""), http.StatusServiceUnavailable, "unavailable")
 		h.refused(h.do(http.MethodGet, "/api/v1/policy/simulate?destination=A", ""), http.StatusServiceUnavailable, "unavailable")
+		h.refused(h.do(http.MethodGet, "/api/v1/policy/lint", ""), http.StatusServiceUnavailable, "unavailable")
 	})
 }

@@ -38,6 +38,7 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 	post("/api/v1/scheduled/{id}/remove", s.removeScheduled)
 	get("/api/v1/policy", s.explain)
 	get("/api/v1/policy/simulate", s.simulate)
+	get("/api/v1/policy/lint", s.lint)
 	for _, place := range []string{"/api/v1/queues/{queue}", "/api/v1/subscriptions/{client}/{subscription}"} {
 		get(place+"/messages", s.messages)
 		get(place+"/messages/{id}", s.message)

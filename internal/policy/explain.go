@@ -62,6 +62,8 @@ type Grave struct {
 	ExpireMillis int64 `json:"expireMillis"`
 	// Failing is what becomes of a dead letter that fails where it is.
 	Failing Fate `json:"failing"`
+	// Expiring is what becomes of one whose time to live passes there.
+	Expiring Fate `json:"expiring"`
 	// Entry is what holds there, nil for nothing.
 	Entry *Entry `json:"entry"`
 }
@@ -157,7 +159,17 @@ func graveOf(c *config.Config, r *config.Resolver, q *Question, e *config.Effect
 	d := there.Rules.Decide(redelivery.Facts{Cause: message.Poison, Counted: true, Failures: 1, Persistent: true,
 		Destination: target, DeadLetterQueue: true}, 0, nil)
 	return &Grave{Destination: target.String(), ExpireMillis: strategyOf(e).Expiration.Milliseconds(), Entry: entryOf(c, &there, target),
-		Failing: Fate{When: WhenGivenUp, Persistent: true, Action: d.Action.String(), Reason: string(d.Reason)}}
+		Failing:  Fate{When: WhenGivenUp, Persistent: true, Action: d.Action.String(), Reason: string(d.Reason)},
+		Expiring: expiringFate(r, target)}
+}
+
+// expiringFate is what becomes of a dead letter whose time to live passes in its
+// queue.
+func expiringFate(r *config.Resolver, queue message.Destination) Fate {
+	there := r.Policy(queue)
+	d := there.Rules.Decide(redelivery.Facts{Cause: message.Expired, Expired: true, Expiration: 1, Persistent: true,
+		Destination: queue, DeadLetterQueue: true}, 1, nil)
+	return Fate{When: WhenExpired, Persistent: true, Action: d.Action.String(), Reason: string(d.Reason)}
 }
 
 // notesOf says what the numbers do not.

@@ -155,23 +155,28 @@ func Ask(values url.Values, params []Param) (Question, error) {
 		return Question{}, &ParamError{DestinationParam, d.String() + " stands for several; ask about one, such as queue://ORDERS"}
 	}
 	q := NewQuestion(d)
+	return q, q.read(values, params)
+}
+
+// read takes the words of a question, save its destination.
+func (q *Question) read(values url.Values, params []Param) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) { // the same error whatever the order of a map
-		if name == DestinationParam {
+		if name == DestinationParam && q.Destination.Name != "" {
 			continue
 		}
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == name })
-		if i < 0 {
-			return q, &ParamError{name, "is not known here"}
+		switch {
+		case i < 0:
+			return &ParamError{name, "is not known here"}
+		case len(values[name]) > 1:
+			return &ParamError{name, "is given twice"}
 		}
-		if len(values[name]) > 1 {
-			return q, &ParamError{name, "is given twice"}
-		}
-		if err := params[i].set(&q, values.Get(name)); err != nil {
-			return q, &ParamError{name, err.Error()}
+		if err := params[i].set(q, values.Get(name)); err != nil {
+			return &ParamError{name, err.Error()}
 		}
 	}
 	q.Client.Policy = q.Changes.client.applied(q.Client.Policy)
-	return q, nil
+	return nil
 }
 
 // A ParamError says what is wrong with one word of a question. It is a

@@ -20,7 +20,7 @@ const (
 	MaxRuns = 100_000
 	// maxWork bounds the steps of all runs together: it makes runs fewer where
 	// each of them is long.
-	maxWork = 20_000_000
+	maxWork = 5_000_000
 )
 
 // A Trial says how deliveries of one message come out.
