@@ -12,7 +12,7 @@ import (
 )
 
 // An application is a small OpenWire client, for scripts to run as the command
-// "app". It connects to $OPENWIRE.
+// "app". It connects to $OPENWIRE, as $APP_USER with $APP_PASSWORD where they are set.
 type application struct {
 	conn     net.Conn
 	enc      *wire.Encoder
@@ -87,7 +87,8 @@ func connect(url, id string) (*application, error) {
 		return nil, err
 	}
 	for _, c := range []wire.Command{
-		&wire.ConnectionInfo{ConnectionID: &wire.ConnectionID{Value: id}, ClientID: wire.NewText(id)},
+		&wire.ConnectionInfo{ConnectionID: &wire.ConnectionID{Value: id}, ClientID: wire.NewText(id),
+			UserName: wire.TextOrNull(os.Getenv("APP_USER")), Password: wire.TextOrNull(os.Getenv("APP_PASSWORD"))},
 		&wire.SessionInfo{SessionID: &wire.SessionID{ConnectionID: id, Value: 1}},
 		&wire.ProducerInfo{ProducerID: &wire.ProducerID{ConnectionID: id, SessionID: 1, Value: 1}},
 	} {

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 //
 //	start ARGS...  runs 'nixie serve ARGS...' until it is ready. $READY is its ready
 //	               line, $OPENWIRE and $ADMIN are the addresses in it
-//	stop           sends it SIGTERM. It must exit with status 0; its log is in the
-//	               file log
+//	terminate      sends it SIGTERM. It must exit with status 0; its log is in the
+//	               file log. ("stop" is testscript's own: it ends the script)
 //	crash          kills it
 //	app            see app_test.go
 func TestScripts(t *testing.T) {
@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "stop": stop, "crash": crash,
+			"start": start, "terminate": terminate, "crash": crash,
 		},
 	})
 }
@@ -86,7 +86,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	*ts.Value(brokerKey{}).(*served) = served{cmd: cmd, log: log}
 }
 
-func stop(ts *testscript.TestScript, neg bool, args []string) {
+func terminate(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(brokerKey{}).(*served)
 	ts.Check(s.cmd.Process.Signal(syscall.SIGTERM))
 	timer := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
