@@ -172,9 +172,7 @@ func (d *destination) raiseFloors() {
 		return
 	}
 	d.removed = 0
-	d.b.numbering.Lock()
-	limit := d.b.o.Records.Next(1)
-	d.b.numbering.Unlock()
+	limit := d.b.numbered()
 	d.box.force(work{do: func() {
 		batch := new(records.Batch)
 		for lane := range uint8(10) {

@@ -31,6 +31,8 @@ type Broker struct {
 	producer  string
 	counts    eventCounts
 
+	interceptors *interceptors
+
 	// numbering is held for reading from taking a position until the destination
 	// that gets it was told to expect it, so that its floor does not pass it.
 	numbering sync.RWMutex
@@ -40,6 +42,8 @@ type Broker struct {
 	topics        map[message.Destination]bool
 	subscriptions []*subscription
 	routes        map[message.Destination][]*subscription // of topics, until a subscription comes or goes
+	virtual       map[virtualKey][]message.Destination    // queues of virtual topics, until a queue comes or goes
+	lost          map[message.Destination]bool            // queues that are to be opened anew
 	connections   map[string]*Connection
 	clientIDs     map[string]*Connection
 	patterns      map[*consumer]bool // queue consumers that attach to queues yet to come
@@ -81,6 +85,8 @@ func New(o Options) (*Broker, error) {
 		queues:      map[message.Destination]*destination{},
 		topics:      map[message.Destination]bool{},
 		routes:      map[message.Destination][]*subscription{},
+		virtual:     map[virtualKey][]message.Destination{},
+		lost:        map[message.Destination]bool{},
 		connections: map[string]*Connection{},
 		clientIDs:   map[string]*Connection{},
 		patterns:    map[*consumer]bool{},
@@ -89,16 +95,18 @@ func New(o Options) (*Broker, error) {
 		ids:         map[message.Destination]records.QueueID{},
 	}
 	b.producer = fmt.Sprintf("ID:%s-scheduler-%d:1:1:1", o.Name, b.now())
+	var err error
+	if b.interceptors, err = o.Interceptors.compile(); err != nil {
+		return nil, err
+	}
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
 	for _, i := range o.Records.Queues() {
 		b.lastID = max(b.lastID, i.ID)
 	}
-	for _, i := range o.Records.Queues() {
-		if err := b.reopen(i); err != nil {
-			b.cancel(err)
-			b.running.Wait()
-			return nil, err
-		}
+	if err := b.openAll(); err != nil {
+		b.cancel(err)
+		b.running.Wait()
+		return nil, err
 	}
 	b.watchDisk()
 	if !o.NoScheduler {
@@ -106,6 +114,30 @@ func New(o Options) (*Broker, error) {
 		b.running.Go(func() { b.scheduler.run(b.ctx) })
 	}
 	return b, nil
+}
+
+// openAll starts what the records know, and makes what is to be there at start.
+func (b *Broker) openAll() error {
+	for _, i := range b.o.Records.Queues() {
+		if err := b.reopen(i); err != nil {
+			return err
+		}
+	}
+	for _, d := range b.o.Destinations {
+		switch {
+		case d.IsComposite(), d.IsPattern(), d.IsTemporary(), d.IsZero():
+			return fmt.Errorf("make %q at start: it names no single permanent destination: %w", d, message.ErrInvalid)
+		case d.Kind == message.Topic:
+			b.mu.Lock()
+			b.topics[d] = true
+			b.mu.Unlock()
+		default:
+			if _, err := b.makeQueue(d, ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // reopen starts a destination that the records know.
@@ -120,6 +152,7 @@ func (b *Broker) reopen(i records.QueueInfo) error {
 	}
 	b.mu.Lock()
 	b.queues[i.Destination] = d
+	clear(b.virtual)
 	b.mu.Unlock()
 	return nil
 }
@@ -196,6 +229,8 @@ func (b *Broker) makeQueue(name message.Destination, owner string) (*destination
 	}
 	b.mu.Lock()
 	b.queues[name] = d
+	clear(b.virtual)
+	delete(b.lost, name)
 	b.joinPatternsLocked(d)
 	b.mu.Unlock()
 	if !name.IsTemporary() {
@@ -226,25 +261,6 @@ func (d *destination) record(i records.QueueInfo) {
 	d.b.o.Records.Commit(batch, func(error) {})
 }
 
-// receivers are the destinations that store a copy of what is sent to name: the
-// queue, or a topic's durable subscriptions.
-func (b *Broker) receivers(name message.Destination) ([]*destination, error) {
-	if name.IsQueue() {
-		d, err := b.queue(name)
-		if err != nil {
-			return nil, err
-		}
-		return []*destination{d}, nil
-	}
-	var all []*destination
-	for _, s := range b.route(name) {
-		if s.durable {
-			all = append(all, s.d)
-		}
-	}
-	return all, nil
-}
-
 // lose drops a destination whose machine can no longer be trusted, and ends the
 // connections of those who use it. It is opened from the store when asked for next.
 func (b *Broker) lose(d *destination, err error) {
@@ -256,6 +272,7 @@ func (b *Broker) lose(d *destination, err error) {
 	b.mu.Lock()
 	if b.queues[d.name] == d {
 		delete(b.queues, d.name)
+		b.lost[d.name] = d.durable
 	}
 	hit := map[*Connection]bool{}
 	for _, c := range b.connections {
@@ -280,6 +297,7 @@ func (b *Broker) dropQueue(ctx context.Context, d *destination) error {
 	b.mu.Lock()
 	if b.queues[d.name] == d {
 		delete(b.queues, d.name)
+		clear(b.virtual)
 	}
 	delete(b.temps, d.name)
 	b.mu.Unlock()

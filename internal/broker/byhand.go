@@ -44,12 +44,30 @@ func (b *Broker) Move(ctx context.Context, from Place, to message.Destination, w
 		return Outcome{}, fmt.Errorf("cannot move to %q: it names no single queue or topic: %w", to, message.ErrInvalid)
 	case to == from.Queue:
 		return Outcome{}, fmt.Errorf("cannot move from %s to itself: %w", to, message.ErrInvalid)
-	case !b.takesBack(to):
+	case !b.takesBack(to) && !b.interceptors.apply(to):
 		return Outcome{}, fmt.Errorf("cannot move to %s: nobody subscribes to it durably, so nothing would be kept: %w", to, message.ErrState)
 	}
-	return b.takeOut(ctx, from, what, nil, queue.Extract{Target: func(*queue.Item) (queue.Move, bool) {
-		return queue.Move{Target: to, ByHand: true}, true
+	d, err := b.find(from)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return b.takeOut(ctx, from, what, nil, queue.Extract{Target: func(it *queue.Item) (queue.Move, bool) {
+		return queue.Move{Target: to, ByHand: true}, d.keptAt(to, it)
 	}})
+}
+
+// keptAt reports whether anyone stores an item that is moved to a destination which
+// may hand it on.
+func (d *destination) keptAt(to message.Destination, it *queue.Item) bool {
+	if !d.b.interceptors.apply(to) {
+		return true // known before
+	}
+	header, err := d.headerOf(it)
+	if err != nil {
+		return false
+	}
+	copies, err := d.b.keeps(readdressed(header, to))
+	return err == nil && len(copies) > 0
 }
 
 // Redrive brings dead letters back to where they failed, each in one batch; those

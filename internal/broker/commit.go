@@ -172,9 +172,7 @@ func (w *turnWriter) world(e *queue.Effect) {
 		w.group.actions = append(w.group.actions, action{kind: actAnswer, done: e.Done, err: e.Err})
 	case queue.PageIn:
 		lane, after, n := e.Lane, e.Number, e.Counter
-		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() {
-			d.box.force(work{do: func() { d.page(lane, after, n) }})
-		}})
+		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() { d.orderPage(lane, after, n) }})
 	case queue.Tell:
 		if ev, ok := d.event(e); ok {
 			w.group.actions = append(w.group.actions, action{kind: actEvent, b: d.b, event: &ev})

@@ -152,6 +152,11 @@ func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) err
 			}
 			continue
 		}
+		if b.interceptors.ofPattern(part) {
+			if _, err := b.queue(part); err != nil {
+				return err
+			}
+		}
 		b.mu.Lock()
 		b.patterns[k] = true
 		var there []*destination
@@ -188,6 +193,7 @@ func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Sel
 	k.mu.Lock()
 	k.places = append(k.places, d)
 	k.mu.Unlock()
+	d.addReader(k, sel)
 	info := k.c.info
 	answered := make(chan error, 1)
 	err := d.box.put(ctx, work{command: queue.Attach{
@@ -484,6 +490,7 @@ func (k *consumer) detach(cmd queue.Detach, done func(error)) {
 	places := k.all()
 	answer := countdown(len(places), finished)
 	for _, d := range places {
+		d.removeReader(k)
 		cmd.Consumer, cmd.Done = k.spec.ID, answer
 		if !d.box.force(work{command: cmd}) {
 			answer(nil)

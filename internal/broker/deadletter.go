@@ -28,12 +28,12 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 		w.err = err
 		return
 	}
-	targets, err := d.b.receivers(e.Move.Target)
+	overlay := d.overlay(it, header, e.Move)
+	targets, err := d.b.receivers(header, overlay, e.Move)
 	if err != nil {
 		w.err = err
 		return
 	}
-	overlay := d.overlay(it, header, e.Move)
 	w.moved(e)
 	moved := it.Stored && !it.Transient
 	if len(targets) == 0 { // a topic that nobody subscribes to durably: it goes the way of all its messages
@@ -47,35 +47,83 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 	entry := it.Entry
 	entry.Position = d.b.o.Records.Next(1)
 	entry.Persistent, entry.Expiration, entry.Out, entry.Transient = overlay.Persistent, overlay.Expiration, message.NotHandedOut, false
-	entry.Overlay = overlay
 	entry.Shared = it.Shared && moved || len(targets) > 1
-	if moved {
-		w.batch.Remove(d.id, records.Lane(e.Lane), &it.Entry, countsOf(it), true)
-	}
 	if !moved || len(targets) > 1 && !it.Shared {
 		if err := w.copyBody(it, &entry, len(targets)); err != nil {
 			w.err = err
 			return
 		}
-	} else if len(targets) > 1 {
-		w.batch.AddReferences(entry.Body, len(targets)-1)
+	} else {
+		w.batch.Remove(d.id, records.Lane(e.Lane), &it.Entry, countsOf(it), true)
+		if len(targets) > 1 {
+			w.batch.AddReferences(entry.Body, len(targets)-1)
+		}
 	}
 	for _, t := range targets {
 		counts := message.Counts{HandOuts: it.HandOuts, Attempts: it.Attempts, Story: it.Story}
+		entry.Overlay = t.overlay
 		gained := queue.StoredItem(entry, counts, it.Story != 0)
-		lane := records.Lane(t.options.LaneOf(entry.Priority))
-		w.batch.Append(t.id, lane, &gained.Entry)
+		lane := records.Lane(t.to.options.LaneOf(entry.Priority))
+		w.batch.Append(t.to.id, lane, &gained.Entry)
 		if it.Story != 0 {
-			w.batch.PutCounts(t.id, lane, entry.Position, &gained.Counts)
+			w.batch.PutCounts(t.to.id, lane, entry.Position, &gained.Counts)
 		}
-		t.box.force(work{command: queue.Expect{Positions: []uint64{entry.Position}}})
-		w.gains = append(w.gains, gain{to: t, item: gained})
+		t.to.box.force(work{command: queue.Expect{Positions: []uint64{entry.Position}}})
+		w.gains = append(w.gains, gain{to: t.to, item: gained})
 	}
 	if !moved {
 		for i := range it.Lines {
 			w.batch.PutAttempt(it.Story, &it.Lines[i])
 		}
 	}
+}
+
+// A receiver is a destination that stores a copy of what is moved, and what changes
+// about that copy.
+type receiver struct {
+	to      *destination
+	overlay *message.Overlay
+}
+
+// receivers lists who stores a copy of a message that is moved to a queue or topic:
+// as of one that is sent there (R-DLQ-09), except that what is redriven goes to where
+// it failed and nowhere else (C11, R-VT-04).
+func (b *Broker) receivers(header *message.Message, o *message.Overlay, move *queue.Move) ([]receiver, error) {
+	if move.Redrive || !b.interceptors.apply(move.Target) {
+		all, err := b.direct(move.Target)
+		rs := make([]receiver, len(all))
+		for i, d := range all {
+			rs[i] = receiver{d, o}
+		}
+		return rs, err
+	}
+	copies, err := b.keeps(header.With(o))
+	rs := make([]receiver, len(copies))
+	for i, c := range copies {
+		one := *o // where it failed stays where a dead letter says so
+		one.Destination = c.message.Destination
+		rs[i] = receiver{c.to, &one}
+	}
+	return rs, err
+}
+
+// direct lists the destinations that store what is sent to name itself: the queue,
+// or a topic's durable subscriptions.
+func (b *Broker) direct(name message.Destination) ([]*destination, error) {
+	if name.IsQueue() {
+		d, err := b.queue(name)
+		if err != nil {
+			return nil, err
+		}
+		return []*destination{d}, nil
+	}
+	var all []*destination
+	for _, s := range b.route(name) {
+		if s.durable {
+			all = append(all, s.d)
+		}
+	}
+	return all, nil
 }
 
 // moved tells that an item went elsewhere.

@@ -3,12 +3,15 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/selector"
 )
 
 // A destination runs one queue.Machine: a queue, or one subscription to a topic.
@@ -31,8 +34,9 @@ type destination struct {
 
 	effects []queue.Effect
 
-	mu    sync.Mutex
-	stats queue.Stats // as of the last turn
+	mu      sync.Mutex
+	stats   queue.Stats                      // as of the last turn
+	readers map[*consumer]*selector.Selector // that are attached, or about to be
 }
 
 // maxTurnBytes is how much a turn may hand to the store before it is ended early.
@@ -217,18 +221,62 @@ func (d *destination) apply(c queue.Command) int {
 	return size
 }
 
-// page reads entries for the machine. It runs in the destination's goroutine.
-func (d *destination) page(lane uint8, after uint64, n int) {
+// orderPage has entries read for the machine. What is stored here by others is told
+// of by an Expect, which may still lie in the mailbox while the entry can be read:
+// such an entry is left to its Arrive. All that is numbered below the limit has its
+// Expect in the mailbox already, in front of the reading.
+func (d *destination) orderPage(lane uint8, after uint64, n int) {
+	limit := d.b.numbered()
+	d.box.force(work{do: func() { d.page(lane, after, limit, n) }})
+}
+
+// numbered is a number of which holds: whatever has a lower one, and is about to be
+// stored by someone else than its destination, has its Expect there. The caller is
+// behind it with work that it puts into the mailbox after this.
+func (b *Broker) numbered() uint64 {
+	b.numbering.Lock()
+	defer b.numbering.Unlock()
+	return b.o.Records.Next(1)
+}
+
+// page reads entries below the limit. It runs in the destination's goroutine.
+func (d *destination) page(lane uint8, after, limit uint64, n int) {
 	stored, err := d.b.o.Records.Page(d.id, records.Lane(lane), after, n)
 	if err != nil {
 		d.fail(fmt.Errorf("read %s: %w", d.label(), err))
 		return
 	}
+	short := len(stored) < n
+	for len(stored) > 0 && stored[len(stored)-1].Entry.Position >= limit {
+		stored, short = stored[:len(stored)-1], false
+	}
 	items := make([]*queue.Item, len(stored))
 	for i := range stored {
 		items[i] = queue.StoredItem(stored[i].Entry, stored[i].Counts, stored[i].HasCounts)
 	}
-	d.apply(queue.Paged{Lane: lane, Items: items, Short: len(items) < n})
+	d.apply(queue.Paged{Lane: lane, Items: items, Short: short})
+}
+
+func (d *destination) addReader(k *consumer, sel *selector.Selector) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.readers == nil {
+		d.readers = map[*consumer]*selector.Selector{}
+	}
+	d.readers[k] = sel
+}
+
+func (d *destination) removeReader(k *consumer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.readers, k)
+}
+
+// selectors are those of the consumers; nil for one that takes everything.
+func (d *destination) selectors() []*selector.Selector {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.readers))
 }
 
 // Stats returns what happened in the destination until its last turn.

@@ -58,11 +58,11 @@ func (g *gate) enter(ctx context.Context, n int64) error {
 	}
 }
 
-// idle reports whether nothing is unanswered.
-func (g *gate) idle() bool {
+// idle reports whether no more than n pieces of work are unanswered.
+func (g *gate) idle(n int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.count == 0
+	return g.count <= n
 }
 
 // leave takes answered work out.

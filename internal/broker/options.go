@@ -21,6 +21,10 @@ type Options struct {
 	Log     *slog.Logger
 	// Policy tells what is configured for a destination; nil: the defaults.
 	Policy func(message.Destination) Policy
+	// Destinations are queues and topics that are made at start.
+	Destinations []message.Destination
+	// Interceptors are the virtual and composite destinations.
+	Interceptors Interceptors
 	// Properties looks up one property of a message, for selectors.
 	Properties func(m *message.Message, name string) (selector.Value, bool)
 	// Jitter is uniform in [-1, 1).

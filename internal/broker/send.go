@@ -60,7 +60,7 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 	case c.b.manages(m):
 		c.b.scheduler.manage(m, answered)
 		return
-	case m.Destination.IsQueue() && !m.Destination.IsComposite():
+	case m.Destination.IsQueue() && !m.Destination.IsComposite() && !c.b.interceptors.apply(m.Destination):
 		c.sendToQueue(ctx, m, answered)
 		return
 	}
@@ -174,51 +174,6 @@ func (c *Connection) Offer(ctx context.Context, consumer string, m *message.Mess
 	return k.sub.d.box.put(ctx, work{command: e})
 }
 
-// A copyFor is a message on its way to one destination.
-type copyFor struct {
-	to      *destination
-	message *message.Message
-}
-
-// expand lists the copies of a message: one for each queue of a composite, and
-// one for each subscription to its topics (R-VT-05, OpenWire 8.2).
-func (b *Broker) expand(m *message.Message, from string) ([]copyFor, error) {
-	var copies []copyFor
-	parts := m.Destination.Parts()
-	for _, part := range parts {
-		one := m
-		if len(parts) > 1 {
-			c := *m
-			c.OriginalDestination, c.Destination = m.Destination, part
-			one = &c
-		}
-		if part.IsQueue() {
-			d, err := b.queue(part)
-			if err != nil {
-				return nil, err
-			}
-			copies = append(copies, copyFor{to: d, message: one})
-			continue
-		}
-		if part.Kind == message.TempTopic && !b.exists(part) {
-			return nil, fmt.Errorf("%s does not exist: %w", part, message.ErrNotFound)
-		}
-		for _, s := range b.route(part) {
-			if s.wants(b, part, one, from) {
-				copies = append(copies, copyFor{to: s.d, message: one})
-			}
-		}
-	}
-	return copies, nil
-}
-
-func (b *Broker) exists(temp message.Destination) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	_, ok := b.temps[temp]
-	return ok
-}
-
 // fanOut makes the unit that sends a message to all who are to have it: what is to
 // outlive the process in one batch, the rest after it.
 func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
@@ -235,8 +190,8 @@ func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
 
 func (c *Connection) fanOut(ctx context.Context, m *message.Message, done func(error)) {
 	u, err := c.b.fanOut(m, c.info.ID)
-	if err == nil && m.Destination.IsComposite() {
-		err = c.inOrder(ctx, u)
+	if err == nil {
+		err = c.inOrder(ctx, u, 1)
 	}
 	if err != nil {
 		done(err)

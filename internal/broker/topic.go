@@ -30,12 +30,7 @@ func (s *subscription) wants(b *Broker, topic message.Destination, m *message.Me
 	if s.noLocal && s.user != nil && s.user.c.info.ID == from {
 		return false
 	}
-	return s.selector == nil || s.selector.Matches(&selector.MessageLookup{Message: m, Properties: func(name string) (selector.Value, bool) {
-		if b.o.Properties == nil {
-			return selector.Value{}, false
-		}
-		return b.o.Properties(m, name)
-	}})
+	return b.selects(s.selector, m)
 }
 
 // covers reports whether the subscription is to the topic.

@@ -152,7 +152,7 @@ func (t *transaction) unit(ctx context.Context) (*unit, error) {
 			}
 		}
 	}
-	if err := t.c.inOrder(ctx, u); err != nil {
+	if err := t.c.inOrder(ctx, u, 0); err != nil {
 		return nil, err
 	}
 	if err := t.removals(ctx, u); err != nil {

@@ -58,14 +58,15 @@ func (u *unit) staged(m *message.Message, sequence uint64, size int32, tx string
 
 // inOrder lets the queues of a unit take what the connection sent them before,
 // without a transaction and without waiting for the answer: the unit's messages
-// are numbered here, and must not get ahead of it.
-func (c *Connection) inOrder(ctx context.Context, u *unit) error {
-	if c.gate.idle() {
+// are numbered here, and must not get ahead of it. own is how many of the
+// unanswered sends are this one.
+func (c *Connection) inOrder(ctx context.Context, u *unit, own int) error {
+	if c.gate.idle(own) {
 		return nil
 	}
 	asked := map[*destination]bool{}
 	for _, g := range u.stored {
-		if !asked[g.to] {
+		if g.to.sub == nil && !asked[g.to] { // subscriptions get nothing but by units
 			asked[g.to] = true
 			if err := g.to.do(ctx, func() {}); err != nil {
 				return err

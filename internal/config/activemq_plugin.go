@@ -32,7 +32,7 @@ var pluginsPart = &part{name: "plugins", fate: accepted, children: []*part{
 	leftOutPlugin("udpTraceBrokerPlugin", "commands are not traced to the network"),
 	leftOutPlugin("traceBrokerPathPlugin", "messages carry no property with the brokers they passed; there is only this one"),
 	leftOutPlugin("destinationsPlugin", "destinations are remembered in any case"),
-	leftOutPlugin("virtualSelectorCacheBrokerPlugin", "selectors of virtual topics' consumers are not remembered when these go"),
+	refusedPlugin("virtualSelectorCacheBrokerPlugin", "selectors of consumers that are away are not remembered, so that a selectorAware virtual topic would leave their messages out; remove it, and selectorAware with it"),
 	leftOutPlugin("runtimeConfigurationPlugin", "the file is read again when the broker is told to (see docs/operations.md), not by itself"),
 }}
 

@@ -143,3 +143,26 @@ func onlyTails(rest string) bool {
 		rest = more
 	}
 }
+
+// NamesOverlap reports whether some name fits both patterns. It allocates nothing.
+func NamesOverlap(x, y string) bool {
+	for {
+		if x == ">" || y == ">" {
+			return true
+		}
+		xStep, xRest, xMore := strings.Cut(x, ".")
+		yStep, yRest, yMore := strings.Cut(y, ".")
+		if xStep != yStep && xStep != "*" && yStep != "*" {
+			return false
+		}
+		switch {
+		case !xMore && !yMore:
+			return true
+		case !xMore:
+			return yRest == ">"
+		case !yMore:
+			return xRest == ">"
+		}
+		x, y = xRest, yRest
+	}
+}

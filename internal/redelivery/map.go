@@ -174,7 +174,7 @@ func (m *Map[T]) Conflicts() []Conflict {
 	for j := range m.entries {
 		for i := range j {
 			x, y := m.entries[i].key, m.entries[j].key
-			if x.Kind != y.Kind || !overlap(x.Name, y.Name) {
+			if x.Kind != y.Kind || !message.NamesOverlap(x.Name, y.Name) {
 				continue
 			}
 			r, _ := relate(x.Name, y.Name)
@@ -189,27 +189,4 @@ func (m *Map[T]) Conflicts() []Conflict {
 		}
 	}
 	return found
-}
-
-// overlap reports whether some name fits both patterns.
-func overlap(x, y string) bool {
-	for {
-		if x == ">" || y == ">" {
-			return true
-		}
-		xStep, xRest, xMore := strings.Cut(x, ".")
-		yStep, yRest, yMore := strings.Cut(y, ".")
-		if xStep != yStep && xStep != "*" && yStep != "*" {
-			return false
-		}
-		switch {
-		case !xMore && !yMore:
-			return true
-		case !xMore:
-			return yRest == ">"
-		case !yMore:
-			return xRest == ">"
-		}
-		x, y = xRest, yRest
-	}
 }

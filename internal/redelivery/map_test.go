@@ -246,7 +246,7 @@ func TestOverlapIsWhatBothMatch(t *testing.T) {
 		for _, n := range names {
 			want = want || message.MatchName(x, n) && message.MatchName(y, n)
 		}
-		if got := overlap(x, y); got != want {
+		if got := message.NamesOverlap(x, y); got != want {
 			t.Fatalf("overlap(%q, %q) = %v, want %v", x, y, got, want)
 		}
 	})

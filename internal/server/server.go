@@ -63,9 +63,6 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if o.Clock == nil {
 		o.Clock = clock.System{}
 	}
-	if i := o.Config.Interceptors; i != nil && len(i.VirtualTopics)+len(i.Composites) > 0 {
-		return nil, errors.New("virtual topics and composite destinations are not offered yet: their messages would not be handed on; remove destinationInterceptors")
-	}
 	s := &Server{o: o, started: o.Clock.Now()}
 	if a := o.Config.Access; a != nil {
 		s.access = access.New(*a)
@@ -107,13 +104,15 @@ func (s *Server) startBroker(rec *records.Records) error {
 	policies := c.Resolver()
 	events := &eventLog{log: s.o.Log, clock: s.o.Clock}
 	s.Broker, err = broker.New(broker.Options{
-		Name:       c.BrokerName,
-		Records:    rec,
-		Clock:      s.o.Clock,
-		Log:        s.o.Log,
-		Properties: openwire.Property,
-		Jitter:     func() float64 { return 2*rand.Float64() - 1 },
-		Space:      s.store.Space,
+		Name:         c.BrokerName,
+		Records:      rec,
+		Clock:        s.o.Clock,
+		Log:          s.o.Log,
+		Destinations: c.Destinations,
+		Interceptors: interceptors(c.Interceptors),
+		Properties:   openwire.Property,
+		Jitter:       func() float64 { return 2*rand.Float64() - 1 },
+		Space:        s.store.Space,
 		Limits: broker.Limits{
 			MinFreeBytes:    uint64(c.Store.MinFreeBytes),
 			MinFreePercent:  c.Store.MinFreePercent,

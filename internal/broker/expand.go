@@ -1,0 +1,182 @@
+package broker
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/selector"
+)
+
+// A copyFor is a message on its way to one destination.
+type copyFor struct {
+	to      *destination
+	message *message.Message
+}
+
+// An expansion finds out who gets a copy of a message. All copies are one unit.
+type expansion struct {
+	b      *Broker
+	from   string // the connection that sends it
+	path   []message.Destination
+	copies []copyFor
+	queues map[*destination]bool // that have a copy: whatever the ways to it, one is enough
+}
+
+// expand lists the copies of a message: one for each queue of a composite, one for
+// each subscription to its topics, one for whatever the virtual and composite
+// destinations of the configuration hand it on to (R-VT-01, R-VT-05, OpenWire 8.2).
+func (b *Broker) expand(m *message.Message, from string) ([]copyFor, error) {
+	x := expansion{b: b, from: from}
+	parts := m.Destination.Parts()
+	for _, part := range parts {
+		one := m
+		if len(parts) > 1 {
+			one = readdressed(m, part)
+		}
+		if err := x.send(part, one); err != nil {
+			return nil, err
+		}
+	}
+	return x.copies, nil
+}
+
+// readdressed is a copy of a message with another destination.
+func readdressed(m *message.Message, to message.Destination) *message.Message {
+	c := *m
+	c.OriginalDestination, c.Destination = m.Destination, to
+	return &c
+}
+
+// send adds the copies of a message that is sent to one destination.
+func (x *expansion) send(to message.Destination, m *message.Message) error {
+	i := x.b.interceptors
+	if !i.apply(to) {
+		return x.deliver(to, m)
+	}
+	if slices.Contains(x.path, to) { // by a virtual topic, since compile looks at composites
+		return fmt.Errorf("%s leads back to itself by virtual and composite destinations: %w", to, message.ErrInvalid)
+	}
+	x.path = append(x.path, to)
+	here, err := x.forward(to, m)
+	if err == nil && to.Kind == message.Topic {
+		err = x.virtual(to, m)
+	}
+	if err == nil && here {
+		err = x.deliver(to, m)
+	}
+	x.path = x.path[:len(x.path)-1]
+	return err
+}
+
+// forward hands a message on as composites say. here is whether the destination
+// itself keeps it, too.
+func (x *expansion) forward(to message.Destination, m *message.Message) (here bool, err error) {
+	all := x.b.interceptors.of(to)
+	here = len(all) == 0
+	for _, k := range all {
+		matched := false
+		for n, f := range k.ForwardTo {
+			if !x.b.selects(k.selectors[n], m) {
+				continue
+			}
+			matched = true
+			one := m
+			if !k.KeepDestination {
+				one = readdressed(m, f.Destination)
+			}
+			if err := x.send(f.Destination, one); err != nil {
+				return false, err
+			}
+		}
+		here = here || !k.ForwardOnly || k.SendWhenNotMatched && !matched
+	}
+	return here, nil
+}
+
+// virtual hands a message on to the queues of virtual topics.
+func (x *expansion) virtual(topic message.Destination, m *message.Message) error {
+	if topic.IsAdvisory() {
+		return nil
+	}
+	for k := range x.b.interceptors.virtual {
+		v := &x.b.interceptors.virtual[k]
+		if !message.MatchName(v.Name, topic.Name) {
+			continue
+		}
+		for _, name := range x.b.virtualQueues(v, topic) {
+			one := m
+			if !v.KeepDestination {
+				one = readdressed(m, name)
+			}
+			if v.SelectorAware && !x.b.wantedAt(name, one) {
+				continue
+			}
+			if err := x.send(name, one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wantedAt reports whether a consumer of the queue selects the message.
+func (b *Broker) wantedAt(name message.Destination, m *message.Message) bool {
+	d := b.known(name)
+	if d == nil {
+		return false
+	}
+	return slices.ContainsFunc(d.selectors(), func(s *selector.Selector) bool { return b.selects(s, m) })
+}
+
+// deliver adds the copies that a queue, or a topic's subscriptions, get.
+func (x *expansion) deliver(to message.Destination, m *message.Message) error {
+	b := x.b
+	if to.IsQueue() {
+		d, err := b.queue(to)
+		if err != nil {
+			return err
+		}
+		if x.queues[d] {
+			return nil
+		}
+		if x.queues == nil {
+			x.queues = map[*destination]bool{}
+		}
+		x.queues[d] = true
+		x.copies = append(x.copies, copyFor{to: d, message: m})
+		return nil
+	}
+	if to.Kind == message.TempTopic && !b.exists(to) {
+		return fmt.Errorf("%s does not exist: %w", to, message.ErrNotFound)
+	}
+	for _, s := range b.route(to) {
+		if s.wants(b, to, m, x.from) {
+			x.copies = append(x.copies, copyFor{to: s.d, message: m})
+		}
+	}
+	return nil
+}
+
+func (b *Broker) exists(temp message.Destination) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, ok := b.temps[temp]
+	return ok
+}
+
+// keeps lists the destinations that store a copy of a message that is moved to
+// where m says, with the copy of each. A queue that does not hand it on to anyone
+// keeps it itself: a message that is moved must not be lost.
+func (b *Broker) keeps(m *message.Message) ([]copyFor, error) {
+	x := expansion{b: b}
+	err := x.send(m.Destination, m)
+	passing := func(c copyFor) bool { return c.to.sub != nil && !c.to.durable }
+	copies := slices.DeleteFunc(x.copies, passing)
+	if err != nil || len(copies) == 0 && m.Destination.IsQueue() {
+		x = expansion{b: b}
+		err = x.deliver(m.Destination, m)
+		copies = slices.DeleteFunc(x.copies, passing)
+	}
+	return copies, err
+}

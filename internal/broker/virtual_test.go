@@ -1,0 +1,434 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/redelivery"
+	"github.com/nixiemq/nixie/internal/selector"
+)
+
+func topicNamed(name string) message.Destination {
+	return message.Destination{Kind: message.Topic, Name: name}
+}
+
+// builtIn is the virtual topic that ActiveMQ has without configuration.
+var builtIn = VirtualTopic{Name: "VirtualTopic.>", Prefix: "Consumer.*."}
+
+func intercepting(i Interceptors) func(*Options) {
+	return func(o *Options) {
+		o.Interceptors = i
+		o.Properties = func(m *message.Message, name string) (selector.Value, bool) {
+			v, ok := m.Added[name].(string)
+			return selector.StringValue(v), ok
+		}
+	}
+}
+
+// region sets a property that selectors of the tests look at.
+func region(name string) func(*message.Message) {
+	return func(m *message.Message) { m.Added = map[string]any{"region": name} }
+}
+
+// make makes queues without consumers.
+func (c *client) make(names ...string) {
+	c.h.t.Helper()
+	for _, n := range names {
+		c.must(c.c.AddDestination(c.h.t.Context(), queueNamed(n)))
+	}
+}
+
+func TestVirtualTopicHandsOnToItsQueues(t *testing.T) { // R-VT-01, R-VT-02
+	t.Parallel()
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn}}), func(h *house) {
+		x := topicNamed("VirtualTopic.X")
+		c := h.client()
+		c.make("Consumer.A.VirtualTopic.X", "Consumer.B.VirtualTopic.X", "Consumer.B.VirtualTopic.Y", "VirtualTopic.X", "Consumer.A.B.VirtualTopic.X")
+		durable := c.consume(x, func(s *ConsumerSpec) { s.Subscription = "d" })
+		c.closeConsumer(durable, Delivery{})
+		plain := c.consume(x)
+		m := c.msg(x, "one")
+		c.must(c.send(m, ""))
+		c.must(c.c.Begin("tx"))
+		c.must(c.send(c.msg(x, "two"), "tx"))
+		c.must(c.settle(c.c.Commit, "tx"))
+		c.must(c.send(c.msg(x, "passing", func(m *message.Message) { m.Persistent = false }), ""))
+		c.must(c.send(c.msg(topicNamed("Other.X"), "other"), ""))
+		want(t, "the topic itself", c.take(), "one", "two", "passing")
+		c.closeConsumer(plain, Delivery{})
+		h.holds(At(queueNamed("Consumer.A.VirtualTopic.X")), "one", "two", "passing")
+		h.kill()
+		for _, a := range []string{"A", "B"} {
+			h.holds(At(queueNamed("Consumer."+a+".VirtualTopic.X")), "one", "two")
+		}
+		h.holds(Place{ClientID: c.id, Subscription: "d"}, "one", "two")
+		for _, n := range []string{"Consumer.B.VirtualTopic.Y", "VirtualTopic.X", "Consumer.A.B.VirtualTopic.X"} {
+			h.holds(At(queueNamed(n)))
+		}
+		c = h.client()
+		k := c.consume(queueNamed("Consumer.A.VirtualTopic.X"))
+		got := c.take()
+		if got[0].Message.Destination.Name != "Consumer.A.VirtualTopic.X" || got[0].Message.OriginalDestination != x || got[0].Message.ID != m.ID {
+			t.Errorf("copy: %+v", got[0].Message)
+		}
+		c.closeConsumer(k, Delivery{})
+	})
+}
+
+func TestQueuesOfAVirtualTopicComeAndGo(t *testing.T) { // R-VT-01: existing queues only
+	t.Parallel()
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn}}), func(h *house) {
+		x := topicNamed("VirtualTopic.X")
+		c := h.client()
+		c.must(c.send(c.msg(x, "nobody"), ""))
+		a := queueNamed("Consumer.A.VirtualTopic.X")
+		k := c.consume(a)
+		c.must(c.send(c.msg(x, "seen"), ""))
+		want(t, "after it came", c.take(), "seen")
+		c.closeConsumer(k, Delivery{})
+		c.must(c.c.RemoveDestination(h.t.Context(), a))
+		c.must(c.send(c.msg(x, "gone"), ""))
+		c.consume(a)
+		want(t, "after it went", c.take())
+	})
+}
+
+// A consumer of a pattern of such queues makes one queue for all its topics, as in
+// ActiveMQ.
+func TestWildcardConsumerOfVirtualTopics(t *testing.T) { // UT: VirtualTopicWildcardTest
+	t.Parallel()
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn}}), func(h *house) {
+		c := h.client()
+		k := c.consume(queueNamed("Consumer.A.VirtualTopic.>"))
+		c.must(c.send(c.msg(topicNamed("VirtualTopic.X"), "x"), ""))
+		c.must(c.send(c.msg(topicNamed("VirtualTopic.Y.Z"), "y"), ""))
+		want(t, "all topics", c.take(), "x", "y")
+		c.closeConsumer(k, Delivery{})
+		h.restart()
+		c = h.client()
+		c.must(c.send(c.msg(topicNamed("VirtualTopic.X"), "later"), ""))
+		c.consume(queueNamed("Consumer.A.VirtualTopic.>"))
+		want(t, "after a start", c.take(), "x", "y", "later")
+	})
+}
+
+func TestSelectorAwareVirtualTopic(t *testing.T) { // UT: VirtualTopicSelectorTest
+	t.Parallel()
+	v := builtIn
+	v.SelectorAware = true
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{v}}), func(h *house) {
+		x := topicNamed("VirtualTopic.X")
+		c := h.client()
+		c.make("Consumer.Idle.VirtualTopic.X")
+		c.consume(queueNamed("Consumer.A.VirtualTopic.X"), func(s *ConsumerSpec) { s.Selector = "region = 'eu'" })
+		us := c.consume(queueNamed("Consumer.A.VirtualTopic.X"), func(s *ConsumerSpec) { s.Selector = "region = 'us'" })
+		c.consume(queueNamed("Consumer.B.VirtualTopic.X"))
+		c.must(c.send(c.msg(x, "eu", region("eu")), ""))
+		c.must(c.send(c.msg(x, "us", region("us")), ""))
+		c.must(c.send(c.msg(x, "cn", region("cn")), ""))
+		got := texts(c.take())
+		slices.Sort(got)
+		if fmt.Sprint(got) != "[cn eu eu us us]" {
+			t.Errorf("delivered: %v", got)
+		}
+		c.closeConsumer(us, Delivery{})
+		c.must(c.send(c.msg(x, "us", region("us")), ""))
+		want(t, "B alone", c.take(), "us")
+		h.holds(At(queueNamed("Consumer.Idle.VirtualTopic.X")))
+		if n := h.depth("Consumer.A.VirtualTopic.X"); n != 2 { // both out
+			t.Errorf("A has %d", n)
+		}
+	})
+}
+
+func TestVirtualTopicKeepsTheDestination(t *testing.T) { // setOriginalDestination=false (R-VT-02), a postfix
+	t.Parallel()
+	v := VirtualTopic{Name: "News.>", Postfix: ".queue", KeepDestination: true}
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{v}}), func(h *house) {
+		c := h.client()
+		q := queueNamed("News.EU.queue")
+		k := c.consume(q)
+		c.must(c.send(c.msg(topicNamed("News.EU"), "n"), ""))
+		got := c.take()
+		want(t, "copy", got, "n")
+		if m := got[0].Message; m.Destination != topicNamed("News.EU") || !m.OriginalDestination.IsZero() || got[0].Destination != q {
+			t.Errorf("copy: %+v by %s", m, got[0].Destination)
+		}
+		// Its dead letter goes home to the queue that failed, and to no other (R-VT-04, done better).
+		c.must(c.ack(queue.Poison, k, got[0], got[0], 1, "", poisonText(1)))
+		c.take()
+		o, err := h.broker.Redrive(h.t.Context(), dlqAt, Selection{})
+		h.came("redrive", o, err, Outcome{Taken: 1})
+		want(t, "back", c.take(), "n")
+	})
+}
+
+func TestCompositeDestinations(t *testing.T) { // R-VT-05
+	to := func(names ...string) []Forward {
+		var all []Forward
+		for _, n := range names {
+			n, sel, _ := strings.Cut(n, " if ")
+			d, _ := message.ParseDestination(n, message.Queue)
+			all = append(all, Forward{Destination: d, Selector: sel})
+		}
+		return all
+	}
+	for name, tt := range map[string]struct {
+		composite Composite
+		region    string
+		want      map[string]string // queue: destination and original destination of the copy
+	}{
+		"queue, forward only": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, ForwardTo: to("F.A", "F.B")},
+			want:      map[string]string{"F.A": "queue://F.A queue://FAN", "F.B": "queue://F.B queue://FAN"},
+		},
+		"queue that keeps a copy": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardTo: to("F.A")},
+			want:      map[string]string{"F.A": "queue://F.A queue://FAN", "FAN": "queue://FAN "},
+		},
+		"copyMessage=false": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, KeepDestination: true, ForwardTo: to("F.A")},
+			want:      map[string]string{"F.A": "queue://FAN "},
+		},
+		"a pattern": {
+			composite: Composite{Destination: queueNamed("F*N"), ForwardOnly: true, ForwardTo: to("F.A")},
+			want:      map[string]string{"FAN": "queue://FAN "}, // * is a whole step
+		},
+		"filters": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, ForwardTo: to("F.A if region = 'eu'", "F.B if region = 'us'")},
+			region:    "us",
+			want:      map[string]string{"F.B": "queue://F.B queue://FAN"},
+		},
+		"no filter fits": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, ForwardTo: to("F.A if region = 'eu'")},
+			region:    "us",
+		},
+		"no filter fits, sendWhenNotMatched": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, SendWhenNotMatched: true, ForwardTo: to("F.A if region = 'eu'")},
+			region:    "us",
+			want:      map[string]string{"FAN": "queue://FAN "},
+		},
+		"a filter fits, sendWhenNotMatched": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, SendWhenNotMatched: true, ForwardTo: to("F.A if region = 'eu'")},
+			region:    "eu",
+			want:      map[string]string{"F.A": "queue://F.A queue://FAN"},
+		},
+		"by a topic and its virtual queues": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, ForwardTo: to("topic://VirtualTopic.X", "F.A")},
+			want:      map[string]string{"Consumer.A.VirtualTopic.X": "queue://Consumer.A.VirtualTopic.X topic://VirtualTopic.X", "F.A": "queue://F.A queue://FAN"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn}, Composites: []Composite{tt.composite}}), func(h *house) {
+				c := h.client()
+				c.make("Consumer.A.VirtualTopic.X")
+				c.must(c.send(c.msg(queueNamed("FAN"), "m", region(tt.region)), ""))
+				for range 2 {
+					got := map[string]string{}
+					for _, q := range h.broker.Queues() {
+						page, _, err := h.broker.Look(h.t.Context(), At(q.Name), Cursor{}, 10)
+						c.must(err)
+						for i := range page {
+							m, err := h.broker.Read(&page[i])
+							c.must(err)
+							got[q.Name.Name] += m.Destination.String() + " " + m.OriginalDestination.String()
+						}
+					}
+					if fmt.Sprint(got) != fmt.Sprint(tt.want) {
+						t.Errorf("got %v, want %v", got, tt.want)
+					}
+					h.kill()
+				}
+			})
+		})
+	}
+}
+
+// Composites may lead to composites, and several ways to one queue are one copy.
+func TestCompositesInARow(t *testing.T) {
+	t.Parallel()
+	all := Interceptors{Composites: []Composite{
+		{Destination: topicNamed("T"), ForwardOnly: true, ForwardTo: []Forward{{Destination: queueNamed("A")}, {Destination: queueNamed("B")}}},
+		{Destination: queueNamed("A"), ForwardTo: []Forward{{Destination: queueNamed("B")}}},
+	}}
+	inHouse(t, intercepting(all), func(h *house) {
+		c := h.client()
+		c.consume(topicNamed("T"))
+		c.must(c.send(c.msg(topicNamed("T"), "t"), ""))
+		c.must(c.send(c.msg(queueNamed("A,B"), "both"), ""))
+		want(t, "the topic keeps nothing", c.take())
+		h.holds(At(queueNamed("A")), "t", "both")
+		h.holds(At(queueNamed("B")), "t", "both")
+	})
+}
+
+// What the connection has sent to a queue directly stays in front of what it sends
+// by way of a topic.
+func TestFannedOutStaysInOrder(t *testing.T) {
+	t.Parallel()
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn}}), func(h *house) {
+		c := h.client()
+		a := queueNamed("Consumer.A.VirtualTopic.X")
+		c.make(a.Name)
+		answered := make(chan error, 100)
+		var want []string
+		for i := range 50 {
+			to := a
+			if i%3 == 0 {
+				to = topicNamed("VirtualTopic.X")
+			}
+			want = append(want, fmt.Sprint(i))
+			c.c.Send(h.t.Context(), c.msg(to, fmt.Sprint(i)), "", func(err error) { answered <- err })
+		}
+		for range 50 {
+			c.must(<-answered)
+		}
+		h.holds(At(a), want...)
+	})
+}
+
+func TestCirclesAreRefused(t *testing.T) {
+	t.Parallel()
+	forward := func(from message.Destination, to ...message.Destination) Composite {
+		c := Composite{Destination: from}
+		for _, d := range to {
+			c.ForwardTo = append(c.ForwardTo, Forward{Destination: d})
+		}
+		return c
+	}
+	a, b := queueNamed("A"), queueNamed("B")
+	for name, tt := range map[string]struct {
+		i    Interceptors
+		says string
+	}{
+		"to itself":                {Interceptors{Composites: []Composite{forward(a, a)}}, "queue://A to queue://A"},
+		"a pattern covers its own": {Interceptors{Composites: []Composite{forward(queueNamed(">"), b)}}, "queue://> to queue://B"},
+		"two":                      {Interceptors{Composites: []Composite{forward(a, b), forward(b, queueNamed("C"), a)}}, "in a circle"},
+		"a bad selector":           {Interceptors{Composites: []Composite{{Destination: a, ForwardTo: []Forward{{b, "x ="}}}}}, "composite queue://A, target queue://B"},
+		"a pattern as the target":  {Interceptors{Composites: []Composite{forward(a, queueNamed("B.>"))}}, "no single destination"},
+		"no prefix":                {Interceptors{VirtualTopics: []VirtualTopic{{Name: ">"}}}, "neither prefix nor postfix"},
+	} {
+		if _, err := tt.i.compile(); !errors.Is(err, message.ErrInvalid) || !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v, want it to say %q", name, err, tt.says)
+		}
+	}
+	round := Interceptors{VirtualTopics: []VirtualTopic{builtIn}, Composites: []Composite{forward(queueNamed("Consumer.A.VirtualTopic.X"), topicNamed("VirtualTopic.X"))}}
+	inHouse(t, intercepting(round), func(h *house) { // it shows when a message comes
+		c := h.client()
+		c.make("Consumer.A.VirtualTopic.X")
+		if err := c.send(c.msg(topicNamed("VirtualTopic.X"), "m"), ""); !errors.Is(err, message.ErrInvalid) {
+			t.Errorf("sent in a circle: %v", err)
+		}
+	})
+}
+
+func TestC11FanOutOfTheConfiguration(t *testing.T) { // R-VT-03, R-EDGE-03: every copy, by virtual topic and compositeQueue
+	t.Parallel()
+	own := redelivery.IndividualStrategy()
+	own.QueuePrefix = "DLQ."
+	fan := func(name string, to ...string) Composite {
+		c := Composite{Destination: queueNamed(name), ForwardOnly: true}
+		for _, n := range to {
+			c.ForwardTo = append(c.ForwardTo, Forward{Destination: queueNamed(n)})
+		}
+		return c
+	}
+	set := intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn},
+		Composites: []Composite{fan("FAN", "F.A", "F.B"), fan("FAN.TO.SHARED", "SHARED.X", "SHARED.Y")}})
+	inHouse(t, func(o *Options) {
+		set(o)
+		o.Policy = func(d message.Destination) Policy {
+			s := own
+			if strings.HasPrefix(d.Name, "SHARED.") {
+				s = redelivery.SharedStrategy()
+			}
+			return Policy{Rules: redelivery.Rules{DeadLetter: s}}
+		}
+	}, func(h *house) {
+		c := h.client()
+		failing := []string{"Consumer.A.VirtualTopic.T", "Consumer.B.VirtualTopic.T", "F.A", "F.B", "SHARED.X", "SHARED.Y"}
+		c.make(failing...)
+		c.must(c.send(c.msg(topicNamed("VirtualTopic.T"), "t"), ""))
+		c.must(c.send(c.msg(queueNamed("FAN"), "f"), ""))
+		c.must(c.send(c.msg(queueNamed("FAN.TO.SHARED"), "s"), ""))
+		dead := map[string]int64{"DLQ.Consumer.A.VirtualTopic.T": 1, "DLQ.Consumer.B.VirtualTopic.T": 1, "DLQ.F.A": 1, "DLQ.F.B": 1, "ActiveMQ.DLQ": 2}
+		for round := range 2 {
+			for _, name := range failing {
+				k := c.consume(queueNamed(name))
+				got := c.take()
+				if len(got) != 1 {
+					t.Fatalf("round %d at %s: %v", round, name, texts(got))
+				}
+				c.failAsJava(k, got[0])
+				c.closeConsumer(k, got[0])
+			}
+			for name, n := range dead {
+				if d := h.depth(name); d != n {
+					t.Errorf("round %d: %s has %d, want %d", round, name, d, n)
+				}
+				o, err := h.broker.Redrive(h.t.Context(), At(queueNamed(name)), Selection{})
+				h.came("redrive of "+name, o, err, Outcome{Taken: int(n)})
+			}
+			for _, name := range failing {
+				if d := h.depth(name); d != 1 {
+					t.Errorf("round %d: %d back at %s", round, d, name)
+				}
+			}
+			for _, name := range []string{"FAN", "FAN.TO.SHARED"} {
+				if d := h.depth(name); d != 0 {
+					t.Errorf("round %d: %d at %s", round, d, name)
+				}
+			}
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+// A dead letter is handed on where its queue is a composite, and where it failed is
+// still what it says (R-DLQ-09). The last move meets a queue that is about to read a
+// page: what it is told to expect, and has not heard yet, must not come twice.
+func TestDeadLettersAreHandedOn(t *testing.T) {
+	t.Parallel()
+	all := Interceptors{Composites: []Composite{{Destination: dlqAt.Queue, ForwardTo: []Forward{
+		{Destination: queueNamed("ALARMS")}, {Destination: queueNamed("NEVER"), Selector: "region = 'mars'"}}}}}
+	inHouse(t, intercepting(all), func(h *house) {
+		h.deadLetters(parcels, 2)
+		h.holds(dlqAt, "m1", "m2")
+		h.holds(At(queueNamed("ALARMS")), "m1", "m2")
+		h.kill()
+		o, err := h.broker.Redrive(h.t.Context(), At(queueNamed("ALARMS")), Selection{Max: 1})
+		h.came("from the composite's target", o, err, Outcome{Taken: 1})
+		h.holds(At(parcels), "m1")
+		o, err = h.broker.Move(h.t.Context(), At(parcels), dlqAt.Queue, Selection{})
+		h.came("move to a composite", o, err, Outcome{Taken: 1})
+		h.holds(At(queueNamed("ALARMS")), "m2", "m1")
+	})
+}
+
+func TestDestinationsAtStart(t *testing.T) {
+	t.Parallel()
+	inHouse(t, func(o *Options) {
+		o.Destinations = []message.Destination{queueNamed("A"), topicNamed("T"), queueNamed("ActiveMQ.DLQ")}
+		o.Policy = func(d message.Destination) Policy {
+			return Policy{Rules: redelivery.Rules{DeadLetterQueue: d.Name == "ActiveMQ.DLQ"}}
+		}
+	}, func(h *house) {
+		for range 2 {
+			if q := h.broker.Queues(); len(q) != 2 || q[0].Name != queueNamed("A") {
+				t.Errorf("queues: %+v", q)
+			}
+			if got := h.broker.Topics(); len(got) != 1 || got[0] != topicNamed("T") {
+				t.Errorf("topics: %v", got)
+			}
+			h.restart()
+		}
+		o, err := h.broker.Redrive(h.t.Context(), dlqAt, Selection{})
+		h.came("declared with isDLQ (R-DLQ-21)", o, err, Outcome{})
+	})
+}

@@ -1,0 +1,32 @@
+package server
+
+import (
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// interceptors are the virtual and composite destinations of a configuration; nil:
+// ActiveMQ's built-in virtual topic alone, since its clients count on it.
+func interceptors(c *config.Interceptors) broker.Interceptors {
+	if c == nil {
+		c = config.DefaultInterceptors()
+	}
+	var all broker.Interceptors
+	for _, v := range c.VirtualTopics {
+		all.VirtualTopics = append(all.VirtualTopics, broker.VirtualTopic{
+			Name: v.Name, Prefix: v.Prefix, Postfix: v.Postfix, SelectorAware: v.SelectorAware, KeepDestination: !v.SetOriginalDestination,
+		})
+	}
+	for _, k := range c.Composites {
+		one := broker.Composite{
+			Destination: message.Destination{Kind: k.Kind, Name: k.Name},
+			ForwardOnly: k.ForwardOnly, SendWhenNotMatched: k.SendWhenNotMatched, KeepDestination: !k.CopyMessage,
+		}
+		for _, f := range k.ForwardTo {
+			one.ForwardTo = append(one.ForwardTo, broker.Forward{Destination: f.Destination, Selector: f.Selector})
+		}
+		all.Composites = append(all.Composites, one)
+	}
+	return all
+}
