@@ -14,7 +14,7 @@ import (
 const module = "github.com/nixiemq/nixie"
 
 // tools are packages that only tests and generators use; they may import anything.
-var tools = []string{"store/storetest", "store/errstore", "protocol/openwire/wire/gen"}
+var tools = []string{"store/storetest", "store/errstore", "protocol/openwire/wire/gen", "protocol/openwire/openwiretest"}
 
 // TestRoomsImportOnlyWhatTheTableAllows compares the imports of every room with
 // the table in docs/architecture.md. A new room needs a row there; a new import

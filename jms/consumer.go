@@ -1,0 +1,469 @@
+package jms
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// A Consumer receives messages: by its Receive methods, or by a handler. Its methods
+// may be called by several goroutines; see Session.
+type Consumer struct {
+	session *Session
+	id      *wire.ConsumerID
+	info    *wire.ConsumerInfo
+	from    Destination
+
+	// Guarded by the connection's mutex.
+	in       inbox
+	set      *policySet
+	override *redelivery.Policy // SetRedeliveryPolicy
+	chosen   map[message.Destination]*redelivery.Policy
+	handler  Handler
+	pull     pullState
+	pullEnd  time.Time
+	finished bool // browser: all was sent; pull: the last one found nothing
+	closing  bool // closed once the transaction, or the handler, has ended
+	closed   bool
+	failure  error // why, where it was not the application
+}
+
+// pullState is what a pull consumer has asked the broker for.
+type pullState uint8
+
+const (
+	noPull pullState = iota
+	timedPull
+	endlessPull
+)
+
+// consumerOptions are what a consumer is made with.
+type consumerOptions struct {
+	selector     string
+	noLocal      bool
+	subscription string
+	browser      bool
+	policy       *RedeliveryPolicy
+	prefetch     int // -1: the connection's
+}
+
+// A ConsumerOption says how a consumer receives.
+type ConsumerOption func(*consumerOptions)
+
+// WithSelector takes only messages that match a JMS selector.
+func WithSelector(s string) ConsumerOption { return func(o *consumerOptions) { o.selector = s } }
+
+// WithNoLocal takes no messages that this connection has sent; topics only.
+func WithNoLocal() ConsumerOption { return func(o *consumerOptions) { o.noLocal = true } }
+
+// WithPolicy gives the consumer a redelivery policy of its own.
+func WithPolicy(p RedeliveryPolicy) ConsumerOption { return func(o *consumerOptions) { o.policy = &p } }
+
+// WithPrefetch sets how many messages are sent ahead; 0: none, each is asked for.
+func WithPrefetch(n int) ConsumerOption {
+	return func(o *consumerOptions) { o.prefetch = min(max(n, 0), maxPrefetch) }
+}
+
+// CreateConsumer opens a consumer on a queue or topic. A temporary destination must
+// be this connection's own.
+func (s *Session) CreateConsumer(ctx context.Context, d Destination, options ...ConsumerOption) (*Consumer, error) {
+	return s.subscribe(ctx, "create consumer on "+d.String(), d, options, consumerOptions{prefetch: -1})
+}
+
+// CreateDurableSubscriber opens the durable subscription of a name, which with the
+// connection's client id identifies it (set ConnectionFactory.ClientID). It goes on
+// collecting messages while nobody is there, until Unsubscribe.
+func (s *Session) CreateDurableSubscriber(ctx context.Context, topic Destination, name string, options ...ConsumerOption) (*Consumer, error) {
+	op := "create durable subscriber on " + topic.String()
+	if topic.d.Kind != message.Topic {
+		return nil, &Error{Op: op, Kind: ErrInvalidDestination, Text: "only topics have durable subscriptions"}
+	}
+	if name == "" {
+		return nil, &Error{Op: op, Kind: ErrInvalidDestination, Text: "the subscription has no name"}
+	}
+	return s.subscribe(ctx, op, topic, options, consumerOptions{subscription: name, prefetch: -1})
+}
+
+// Unsubscribe deletes a durable subscription, which nobody may be using.
+func (s *Session) Unsubscribe(ctx context.Context, name string) error {
+	c := s.c
+	_, err := c.request(ctx, "unsubscribe "+name, &wire.RemoveSubscriptionInfo{
+		ConnectionID: c.user.ConnectionID, SubscriptionName: wire.NewText(name), ClientID: c.user.ClientID})
+	return err
+}
+
+func (s *Session) subscribe(ctx context.Context, op string, d Destination, options []ConsumerOption, o consumerOptions) (*Consumer, error) {
+	for _, set := range options {
+		set(&o)
+	}
+	c := s.c
+	switch {
+	case d.IsZero():
+		return nil, &Error{Op: op, Kind: ErrInvalidDestination, Text: "the destination has no name"}
+	case d.IsTemporary() && !strings.HasPrefix(d.Name(), c.id+":"):
+		return nil, &Error{Op: op, Kind: ErrInvalidDestination, Text: "a temporary destination can only be consumed by the connection that made it"}
+	}
+	info, err := s.consumerInfo(d, &o)
+	if err != nil {
+		return nil, &Error{Op: op, Kind: ErrInvalidDestination, Err: err}
+	}
+	k := &Consumer{session: s, from: d, info: info, chosen: map[message.Destination]*redelivery.Policy{}}
+	if o.policy != nil {
+		k.override = o.policy.internal()
+	}
+	c.mu.Lock()
+	if err := s.aliveLocked(op); err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	s.consumerN++
+	k.id = &wire.ConsumerID{ConnectionID: c.id, SessionID: s.id.Value, Value: s.consumerN}
+	info.ConsumerID = k.id
+	k.set = c.set
+	k.in = inbox{last: wire.LastDeliveredNone, s: s.inboxSettings(k, &o)}
+	s.consumers = append(s.consumers, k)
+	c.byID[*k.id] = k
+	call := c.callLocked(info, nil)
+	c.mu.Unlock()
+	ctx, done := bounded(ctx, c.o.Timeouts.Request)
+	defer done()
+	if _, err := c.await(ctx, op, call); err != nil {
+		c.mu.Lock()
+		k.removeLocked()
+		if call.err == nil && c.failure == nil { // ctx ended: the broker may have it all the same
+			c.postLocked(&wire.RemoveInfo{ObjectID: k.id, LastDeliveredSequenceID: wire.LastDeliveredNone})
+		}
+		c.mu.Unlock()
+		return nil, err
+	}
+	return k, nil
+}
+
+// inboxSettings are what a consumer's inbox goes by. The mutex is held.
+func (s *Session) inboxSettings(k *Consumer, o *consumerOptions) inboxSettings {
+	c := s.c
+	t := inboxSettings{
+		consumer: k.id, mode: s.mode, topic: k.from.IsTopic(), browser: o.browser,
+		nonBlocking: c.o.NonBlockingRedelivery, prioritized: c.o.MessagePrioritySupported,
+		expiry: c.o.ConsumerExpiryCheckEnabled, prefetch: int(k.info.PrefetchSize), jitter: jitter, policy: k.policyFor,
+	}
+	t.individual = s.Transacted() && (c.o.TransactedIndividualAck || t.nonBlocking || t.prioritized)
+	if o.browser {
+		t.mode = AutoAcknowledge
+	}
+	if s.mode == AutoAcknowledge && !o.browser && !c.tolerant { // R-CLIENT-22
+		t.optimize, t.optimizeMax = c.o.OptimizeAcknowledge || k.info.OptimizedAcknowledge, c.o.OptimizeAcknowledgeTimeOut
+	}
+	if c.url.failover != nil && c.o.CheckForDuplicates && !o.browser && !s.Transacted() {
+		t.depth = c.o.AuditDepth
+	}
+	return t
+}
+
+// consumerInfo is what the broker is told of a consumer (R-URI-20).
+func (s *Session) consumerInfo(d Destination, o *consumerOptions) (*wire.ConsumerInfo, error) {
+	c := s.c
+	p := c.o.Prefetch
+	i := &wire.ConsumerInfo{
+		Destination: d.wire(), DispatchAsync: c.o.Consumer.DispatchAsync, Exclusive: c.o.Consumer.Exclusive, Retroactive: c.o.Consumer.Retroactive,
+		Selector: wire.TextOrNull(o.selector), NoLocal: o.noLocal, SubscriptionName: wire.TextOrNull(o.subscription), Browser: o.browser,
+		MaximumPendingMessageLimit: int32(p.MaximumPendingMessageLimit), OptimizedAcknowledge: c.o.OptimizeAcknowledge && s.mode == AutoAcknowledge && !o.browser,
+	}
+	window := p.Queue
+	switch {
+	case o.browser:
+		window = p.QueueBrowser
+	case o.subscription != "" && s.mode == AutoAcknowledge && c.o.Consumer.OptimizedMessageDispatch:
+		window = p.OptimizeDurableTopic
+	case o.subscription != "":
+		window = p.DurableTopic
+	case d.IsTopic():
+		window = p.Topic
+	}
+	if o.subscription != "" {
+		i.ClientID = c.user.ClientID
+	}
+	all, err := parseOptions(d.options)
+	if err != nil {
+		return nil, err
+	}
+	own, others := split(all, "consumer.")
+	for _, other := range others {
+		if !strings.HasPrefix(other.name, "producer.") {
+			return nil, fmt.Errorf("destination option %q is neither a consumer's nor a producer's", other.name)
+		}
+	}
+	priority, sel := 0, o.selector
+	err = apply("destination "+d.String(), own, map[string]setter{
+		"prefetchSize": prefetchInto(&window), "maximumPendingMessageLimit": int32Into(&i.MaximumPendingMessageLimit),
+		"noLocal": boolInto(&i.NoLocal), "dispatchAsync": boolInto(&i.DispatchAsync), "retroactive": boolInto(&i.Retroactive),
+		"selector": textInto(&sel), "exclusive": boolInto(&i.Exclusive), "priority": intInto(&priority), "browser": boolInto(&i.Browser),
+		"networkSubscription": boolInto(&i.NetworkSubscription), "optimizedAcknowledge": boolInto(&i.OptimizedAcknowledge), "noRangeAcks": boolInto(&i.NoRangeAcks),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if priority < -128 || priority > 127 {
+		return nil, fmt.Errorf("consumer.priority %d is not from 0 to 127", priority)
+	}
+	if o.prefetch >= 0 {
+		window = o.prefetch
+	}
+	i.Priority, i.PrefetchSize, i.Selector = int8(priority), int32(window), wire.TextOrNull(sel)
+	return i, nil
+}
+
+// policyFor is the policy for messages of a destination. The mutex is held.
+func (k *Consumer) policyFor(d message.Destination) *redelivery.Policy {
+	if k.override != nil {
+		return k.override
+	}
+	p := k.chosen[d]
+	if p == nil {
+		p = k.set.lookup(d)
+		k.chosen[d] = p
+	}
+	return p
+}
+
+// SetRedeliveryPolicy gives the consumer a policy of its own, for failures from now on
+// (R-URI-02).
+func (k *Consumer) SetRedeliveryPolicy(p RedeliveryPolicy) {
+	k.session.c.mu.Lock()
+	defer k.session.c.mu.Unlock()
+	k.override = p.internal()
+}
+
+// Destination is what the consumer was made for.
+func (k *Consumer) Destination() Destination { return k.from }
+
+// ID is the consumer's id, as it stands in the stories of messages.
+func (k *Consumer) ID() string { return k.id.String() }
+
+// arriveLocked takes a dispatch.
+func (k *Consumer) arriveLocked(m *wire.MessageDispatch) {
+	if m.Message == nil { // R-CLIENT-02
+		k.finished = true
+		k.pull = noPull
+	} else {
+		k.pull = noPull
+		k.in.arrive(k, m, k.session.c.now())
+		k.session.flushLocked(k)
+	}
+	k.session.changed.ring()
+}
+
+// Receive waits for a message. In an AutoAcknowledge session it is acknowledged before
+// Receive returns it, as in JMS (R-CLIENT-11).
+func (k *Consumer) Receive(ctx context.Context) (*Message, error) {
+	return k.receive(ctx, time.Time{}, false)
+}
+
+// ReceiveTimeout waits for a message at most for d; then it is ErrNoMessage.
+func (k *Consumer) ReceiveTimeout(ctx context.Context, d time.Duration) (*Message, error) {
+	if d <= 0 {
+		return k.ReceiveNoWait(ctx)
+	}
+	return k.receive(ctx, k.session.c.clock.Now().Add(d), false)
+}
+
+// ReceiveNoWait gives a message that is there, or ErrNoMessage. A pull consumer asks the
+// broker, and waits for its answer.
+func (k *Consumer) ReceiveNoWait(ctx context.Context) (*Message, error) {
+	return k.receive(ctx, time.Time{}, true)
+}
+
+func (k *Consumer) receive(ctx context.Context, until time.Time, noWait bool) (*Message, error) {
+	s, c := k.session, k.session.c
+	op := "receive from " + k.from.String()
+	pulled := false
+	for {
+		c.mu.Lock()
+		if err := k.aliveLocked(op); err != nil {
+			c.mu.Unlock()
+			return nil, err
+		}
+		if k.handler != nil {
+			c.mu.Unlock()
+			return nil, &Error{Op: op, Kind: ErrIllegalState, Text: "the consumer has a handler"}
+		}
+		d, at := k.takeLocked(false)
+		if d != nil {
+			m, calls, err := k.handedOverLocked(d)
+			c.mu.Unlock()
+			for _, call := range calls {
+				if _, err := c.await(ctx, op, call); err != nil {
+					return nil, err
+				}
+			}
+			return m, err
+		}
+		if err := ctx.Err(); err != nil {
+			c.mu.Unlock()
+			return nil, &Error{Op: op, Err: context.Cause(ctx)}
+		}
+		now := c.clock.Now()
+		wake := at
+		pulling := k.in.s.prefetch == 0 && !k.in.s.browser && c.started && at == 0
+		switch {
+		case k.in.s.browser && k.finished:
+			c.mu.Unlock()
+			return nil, &Error{Op: op, Kind: ErrNoMessage}
+		case pulling && pulled && k.finished, noWait && !pulling, !until.IsZero() && !now.Before(until) && !pulling:
+			k.finished = false
+			c.mu.Unlock()
+			return nil, &Error{Op: op, Kind: ErrNoMessage}
+		case pulling && k.pull == noPull && c.link != nil && !(pulled && k.finished):
+			k.sendPullLocked(now, until, noWait)
+			pulled = true
+		case pulling && k.pull == endlessPull && (noWait || !until.IsZero() && !now.Before(until)):
+			c.mu.Unlock()
+			return nil, &Error{Op: op, Kind: ErrNoMessage}
+		}
+		if !until.IsZero() && (wake == 0 || until.UnixMilli() < wake) && !(pulling && k.pull == timedPull) {
+			wake = until.UnixMilli()
+		}
+		changed := s.changed.wait()
+		c.mu.Unlock()
+		if err := c.sleep(ctx, changed, wake); err != nil {
+			return nil, &Error{Op: op, Err: err}
+		}
+	}
+}
+
+// sleep waits for a change, a time (Unix milliseconds; 0: none), or the end of ctx.
+func (c *Connection) sleep(ctx context.Context, changed <-chan struct{}, at int64) error {
+	var t time.Time
+	if at != 0 {
+		t = time.UnixMilli(at)
+	}
+	wake, stop := c.clock.At(t)
+	defer stop()
+	select {
+	case <-changed:
+	case <-wake:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// sendPullLocked asks the broker for a message (R-CLIENT-50).
+func (k *Consumer) sendPullLocked(now, until time.Time, noWait bool) {
+	m := &wire.MessagePull{ConsumerID: k.id, Destination: k.from.wire()}
+	k.pull, k.finished = endlessPull, false
+	switch {
+	case noWait:
+		m.Timeout, k.pull = -1, timedPull
+	case !until.IsZero():
+		m.Timeout, k.pull = max(1, until.Sub(now).Milliseconds()), timedPull
+	}
+	k.session.c.postLocked(m)
+}
+
+// takeLocked takes the next delivery where there is one; at is when to look again.
+func (k *Consumer) takeLocked(listener bool) (d *delivery, at int64) {
+	s := k.session
+	if !s.c.started || s.ending || k.closing {
+		return nil, 0
+	}
+	d, at = k.in.next(s.c.now(), listener)
+	if d == nil {
+		s.flushLocked(k) // of what was passed over
+		return nil, at
+	}
+	if s.Transacted() && !k.in.s.browser {
+		s.beginLocked()
+	}
+	k.in.deliveredTo(d)
+	return d, 0
+}
+
+// handedOverLocked makes the application's message of a delivery that Receive returns.
+// One that cannot be read fails, and the error says why.
+func (k *Consumer) handedOverLocked(d *delivery) (*Message, []*call, error) {
+	s := k.session
+	m, err := fromDispatch(d.w, d.counter)
+	m.delivery = d
+	if err != nil && !s.Transacted() {
+		k.in.failOne(d, s.c.now(), verdictOf(err))
+		s.flushLocked(k)
+		return nil, nil, err
+	}
+	if err == nil && (s.mode == AutoAcknowledge || s.mode == DupsOKAcknowledge) {
+		k.in.processed(d, s.c.now())
+	}
+	if err != nil {
+		m = nil
+	}
+	return m, s.flushLocked(k), err
+}
+
+func (k *Consumer) aliveLocked(op string) error {
+	if k.failure != nil {
+		return &Error{Op: op, Err: k.failure}
+	}
+	if err := k.session.aliveLocked(op); err != nil {
+		return err
+	}
+	if k.closed || k.closing {
+		return &Error{Op: op, Kind: ErrClosed, Text: "the consumer is closed"}
+	}
+	return nil
+}
+
+// Close closes the consumer. Where the open transaction has messages of it, or its
+// handler runs, the broker is told when that has ended (R-CLIENT-55).
+func (k *Consumer) Close() error {
+	c := k.session.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.closed || k.closing || k.session.closed {
+		return nil
+	}
+	k.closing = true
+	k.finishLocked()
+	k.session.changed.ring()
+	return nil
+}
+
+// finishLocked ends a consumer that was closed, once nothing of it is under way.
+func (k *Consumer) finishLocked() {
+	if !k.closing || k.closed {
+		return
+	}
+	for _, d := range k.in.had {
+		if d.handled || k.session.Transacted() {
+			return
+		}
+	}
+	if k.session.Transacted() && k.in.unseen() > 0 {
+		return
+	}
+	s, c := k.session, k.session.c
+	k.in.flush(c.now())
+	s.flushLocked(k)
+	last := k.in.lastDelivered()
+	k.removeLocked()
+	if c.failure == nil && !c.closing {
+		c.postLocked(&wire.RemoveInfo{ObjectID: k.id, LastDeliveredSequenceID: last})
+	}
+}
+
+// removeLocked forgets a consumer.
+func (k *Consumer) removeLocked() {
+	k.closed = true
+	s := k.session
+	delete(s.c.byID, *k.id)
+	for i, o := range s.consumers {
+		if o == k {
+			s.consumers = append(s.consumers[:i:i], s.consumers[i+1:]...)
+			return
+		}
+	}
+}

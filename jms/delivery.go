@@ -1,0 +1,101 @@
+package jms
+
+import (
+	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+)
+
+// A stage is where a delivery is in its consumer's hands.
+//
+//	arrive → ready → delivered → gone (acknowledged, poisoned, expired)
+//	           ↑         │
+//	           └ waiting ┘ failed: until its time
+//	delivered → acked → gone, or back to delivered: within a transaction
+//	delivered → orphan → delivered, or gone: over a fail-over
+type stage uint8
+
+const (
+	ready     stage = iota
+	delivered       // the application has it, or had it
+	waiting         // for its redelivery
+	acked           // acknowledged in a transaction that is ending
+	orphan          // delivered on a link that broke; its copy may come again
+	gone
+)
+
+// A delivery is one message in a consumer's hands. Guarded by the connection's mutex.
+type delivery struct {
+	consumer *Consumer
+	w        *wire.Message
+	from     *wire.Destination
+	key      string // JMSMessageID
+	order    int64  // of arrival at the consumer
+	counter  int    // failed deliveries before the present one
+	told     int    // the counter that the broker sent
+	brought  bool   // a broker-side policy counts for it: it has the property redeliveryDelay
+	stage    stage
+	due      int64 // waiting: Unix milliseconds
+
+	handled  bool // a handler has it at present
+	settled  bool // orphan: acknowledged while its copy had not come
+	failed   bool // orphan: failed while its copy had not come
+	closing  bool // its consumer is closed: no redelivery
+	inFront  bool // it was delivered before, and goes before what is ready
+	resumed  int  // times it was adopted again after a fail-over
+	failures int  // local failures that count
+
+	prev, next *delivery // in the consumer's outstanding list
+}
+
+// sequence is the broker's number of the message.
+func (d *delivery) sequence() int64 { return d.w.MessageID.BrokerSequenceID }
+
+// An outstanding list has what the broker believes a consumer to have, in the order
+// of arrival: ranges of acknowledgements must be gapless in it.
+type outstanding struct{ head, tail *delivery }
+
+func (l *outstanding) add(d *delivery) {
+	d.prev, d.next = l.tail, nil
+	if l.tail == nil {
+		l.head = d
+	} else {
+		l.tail.next = d
+	}
+	l.tail = d
+}
+
+func (l *outstanding) remove(d *delivery) {
+	if d.prev == nil {
+		if l.head != d {
+			return // not in it
+		}
+		l.head = d.next
+	} else {
+		d.prev.next = d.next
+	}
+	if d.next == nil {
+		l.tail = d.prev
+	} else {
+		d.next.prev = d.prev
+	}
+	d.prev, d.next = nil, nil
+}
+
+// A run is a gapless range of deliveries.
+type run struct {
+	first, last *delivery
+	n           int32
+}
+
+// runs parts deliveries, in the order of arrival, into gapless ranges.
+func runs(ds []*delivery) []run {
+	var all []run
+	for _, d := range ds {
+		if n := len(all); n > 0 && all[n-1].last.next == d {
+			all[n-1].last = d
+			all[n-1].n++
+			continue
+		}
+		all = append(all, run{d, d, 1})
+	}
+	return all
+}
