@@ -273,7 +273,7 @@ func TestRequestAndReply(t *testing.T) {
 		}
 		ok(t, k.Close())
 		ok(t, asker.DeleteTemporary(t.Context(), reply))
-		time.Sleep(time.Second) // the advisory
+		rest(time.Second) // the advisory
 		if err := answers.Send(t.Context(), NewText("late"), To(reply)); !errors.Is(err, ErrInvalidDestination) {
 			t.Errorf("sent to a temporary queue that has gone: %v", err)
 		}
@@ -286,7 +286,7 @@ func TestIdleConnectionLives(t *testing.T) {
 	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
 		c := connect(t, factory(t, r, "tcp://room"))
 		s := session(t, c, AutoAcknowledge)
-		time.Sleep(time.Hour)
+		rest(time.Hour)
 		send(t, s, Queue("A"), "still here")
 		ok(t, c.Close())
 		if r.Dials() != 1 {
@@ -307,7 +307,7 @@ func TestLostConnectionIsTold(t *testing.T) {
 			_, err := k.Receive(context.Background())
 			received <- err
 		}()
-		time.Sleep(time.Second)
+		rest(time.Second)
 		r.Cut()
 		if err := <-told; !errors.Is(err, ErrUnavailable) {
 			t.Errorf("exception listener: %v", err)

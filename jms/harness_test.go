@@ -121,3 +121,9 @@ func deadLetters(t testing.TB, r *openwiretest.Room) []*Message {
 		all = append(all, m)
 	}
 }
+
+// rest lets time pass, and then everything that is due happen.
+func rest(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
