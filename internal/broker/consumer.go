@@ -79,6 +79,9 @@ func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
 	if err := c.may(access.Read, spec.Destination); err != nil {
 		return err
 	}
+	if c.b.o.RejectDurable && spec.Subscription != "" {
+		return fmt.Errorf("durable subscription %s: durable subscriptions are not allowed here (rejectDurableConsumers): %w", spec.Subscription, message.ErrDenied)
+	}
 	sel, err := parseSelector(spec.Selector)
 	if err != nil {
 		return err
@@ -199,7 +202,7 @@ func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Sel
 	err := d.box.put(ctx, work{command: queue.Attach{
 		Consumer: &queue.Consumer{
 			ID: k.spec.ID, Connection: info.ID, Session: k.spec.Session, ClientID: info.ClientID, Address: info.Address,
-			Protocol: info.Protocol, Prefetch: k.spec.Prefetch, Priority: k.spec.Priority, Exclusive: k.spec.Exclusive,
+			Protocol: info.Protocol, Prefetch: k.spec.Prefetch, Priority: k.spec.Priority, Exclusive: k.spec.Exclusive || d.exclusive,
 			Selector: sel, QuietFirst: info.QuietFirst, Handle: k.c.sink,
 		},
 		Done: func(err error) { answered <- err },

@@ -24,13 +24,15 @@ type destination struct {
 	durable bool   // it outlives the process
 	owner   string // the connection of a temporary queue
 	options queue.Options
-	machine *queue.Machine
-	box     *mailbox
-	out     release
-	ended   chan struct{} // closed when the goroutine has ended
-	batches chan *records.Batch
-	retire  context.CancelFunc // ends the goroutine
-	removed int64              // entries removed since the floor was last raised
+	// exclusive gives its messages to one consumer at a time.
+	exclusive bool
+	machine   *queue.Machine
+	box       *mailbox
+	out       release
+	ended     chan struct{} // closed when the goroutine has ended
+	batches   chan *records.Batch
+	retire    context.CancelFunc // ends the goroutine
+	removed   int64              // entries removed since the floor was last raised
 
 	effects []queue.Effect
 
@@ -45,7 +47,7 @@ const maxTurnBytes = 2 << 20
 func (b *Broker) newDestination(name message.Destination, sub *subscription, id records.QueueID, durable bool) *destination {
 	policy := b.policy(name)
 	d := &destination{
-		b: b, name: name, sub: sub, id: id, durable: durable,
+		b: b, name: name, sub: sub, id: id, durable: durable, exclusive: policy.Exclusive && sub == nil,
 		box:     newMailbox(b.o.Limits.MailboxCommands),
 		ended:   make(chan struct{}),
 		batches: make(chan *records.Batch, 4),

@@ -39,6 +39,10 @@ type Options struct {
 	BlockWhenFull bool
 	// Stamping sets the times of what clients send; nil: they stay.
 	Stamping *Stamping
+	// UserID writes the user of a connection into what it sends (JMSXUserID).
+	UserID bool
+	// RejectDurable refuses durable subscriptions.
+	RejectDurable bool
 	// ForcePersistent makes all that clients send persistent, or nothing; nil: as
 	// the producers say (forcePersistencyModeBrokerPlugin).
 	ForcePersistent *bool
@@ -57,6 +61,8 @@ type Policy struct {
 	Rules       redelivery.Rules
 	Prioritized bool
 	Marks       *bool // persistJMSRedelivered; nil: as the broker does
+	Exclusive   bool  // a queue's messages go to one consumer at a time
+	Prefetch    Prefetch
 }
 
 // Limits bound the broker's memory and its use of the disk. Zero values mean the

@@ -29,7 +29,7 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 		return
 	}
 	defer c.busy.Done()
-	c.b.shape(m)
+	c.shape(m)
 	if err := c.admit(ctx, m); err != nil {
 		done(err)
 		return

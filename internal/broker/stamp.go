@@ -48,9 +48,13 @@ func (s *Stamping) apply(m *message.Message, now int64) {
 }
 
 // shape changes a message that a client sends as the configuration asks.
-func (b *Broker) shape(m *message.Message) {
-	b.o.Stamping.apply(m, b.now())
-	if b.o.ForcePersistent != nil {
-		m.Persistent = *b.o.ForcePersistent
+func (c *Connection) shape(m *message.Message) {
+	o := &c.b.o
+	o.Stamping.apply(m, c.b.now())
+	if o.ForcePersistent != nil {
+		m.Persistent = *o.ForcePersistent
+	}
+	if o.UserID {
+		m.UserID = c.info.User
 	}
 }

@@ -5,7 +5,6 @@ const (
 	whyDefault  = "the default entry is for every destination that no other entry matches"
 	whyAudit    = "a copy of a message that is already there is always recognised, within bounded memory"
 	whyExpiry   = "messages expire at their time, without a sweep"
-	whyPrefetch = "clients keep the prefetch they ask for; set jms.prefetchPolicy in the client's URL"
 	whyAdvisory = "that advisory is not sent"
 	whyMemory   = "a destination keeps a bounded window in memory and the rest in the store"
 	whyFull     = "producers are stopped by the limits of the whole broker, not by those of one destination"
@@ -37,6 +36,11 @@ func policyEntryPart(r role, pattern fate, why string) *part {
 var policyAttrs = []attr{
 	{"prioritizedMessages", boolean, "false", honoured, ""},
 	{"persistJMSRedelivered", boolean, "", honoured, ""},
+	{"queuePrefetch", integer, "", honoured, ""},
+	{"queueBrowserPrefetch", integer, "", honoured, ""},
+	{"topicPrefetch", integer, "", honoured, ""},
+	{"durableTopicPrefetch", integer, "", honoured, ""},
+	{"allConsumersExclusiveByDefault", boolean, "", honoured, ""},
 
 	{"sendDuplicateFromStoreToDLQ", boolean, "false", refused, "copies of a message that is already there are dropped and counted, never dead-lettered; set it to false"},
 	{"enableAudit", boolean, "true", leftOut, whyAudit},
@@ -46,11 +50,7 @@ var policyAttrs = []attr{
 	{"expireMessagesPeriod", integer, "30000", leftOut, whyExpiry},
 	{"maxExpirePageSize", integer, "400", leftOut, whyExpiry},
 	{"strictOrderDispatch", boolean, "false", leftOut, "messages that come back are always delivered first, in their order"},
-	{"queuePrefetch", integer, "1000", leftOut, whyPrefetch},
-	{"queueBrowserPrefetch", integer, "500", leftOut, whyPrefetch},
-	{"topicPrefetch", integer, "32767", leftOut, whyPrefetch},
-	{"durableTopicPrefetch", integer, "100", leftOut, whyPrefetch},
-	{"usePrefetchExtension", boolean, "true", leftOut, whyPrefetch},
+	{"usePrefetchExtension", boolean, "true", leftOut, "a window is widened by what a client has delivered and not yet acknowledged for good, as clients rely on"},
 	{"advisoryForDiscardingMessages", boolean, "false", leftOut, whyAdvisory},
 	{"advisoryForConsumed", boolean, "false", leftOut, whyAdvisory},
 	{"advisoryForDelivery", boolean, "false", leftOut, whyAdvisory},
@@ -74,7 +74,6 @@ var policyAttrs = []attr{
 	{"optimizedDispatch", boolean, "false", leftOut, whyPlain},
 	{"minimumMessageSize", size, "1024", leftOut, whyMemory},
 	{"useConsumerPriority", boolean, "true", leftOut, "consumers with a higher priority are always served first"},
-	{"allConsumersExclusiveByDefault", boolean, "false", refused, "several consumers would share the messages, out of order; let the clients ask for it with consumer.exclusive=true"},
 	{"timeBeforeDispatchStarts", integer, "0", leftOut, "the first consumer is served at once"},
 	{"consumersBeforeDispatchStarts", integer, "0", leftOut, "the first consumer is served at once"},
 	{"messageGroupMapFactoryType", text, "cached", leftOut, whyPlain},

@@ -92,6 +92,11 @@ type Config struct {
 	// ForcePersistent makes every message that clients send persistent, or none;
 	// nil: they stay as their senders made them.
 	ForcePersistent *bool
+	// UserID writes who sent a message into its JMSXUserID, whatever the sender says
+	// (populateJMSXUserID); default false.
+	UserID bool
+	// RejectDurableConsumers refuses durable subscriptions; default false.
+	RejectDurableConsumers bool
 	// Access says who clients are and what they may do; nil: nobody is asked.
 	Access *access.Options
 	// Destinations are made at start, in the order of the file. Each is one queue
@@ -175,6 +180,11 @@ type PolicyEntry struct {
 	// PersistJMSRedelivered turns durable hand-out marks on or off for these
 	// destinations; nil: as Config.HandOutMarks says.
 	PersistJMSRedelivered *bool
+	// Prefetch are the windows of consumers that ask for their library's default.
+	Prefetch Prefetch
+	// AllConsumersExclusive gives a queue's messages to one consumer at a time,
+	// whatever the consumers ask for; default false.
+	AllConsumersExclusive bool
 	// Rules are for messages that fail there. Its zero value is ActiveMQ's default.
 	// A Redelivery given here wins over the redeliveryPlugin, with its DropAtLimit.
 	Rules redelivery.Rules
@@ -183,6 +193,31 @@ type PolicyEntry struct {
 	// Source is "FILE:LINE" of the entry.
 	Source string
 }
+
+// Prefetch are the windows that take the place of a client's own defaults
+// (R-XML-20); nil: the client's stays.
+type Prefetch struct {
+	Queue        *int // queuePrefetch; instead of 1000
+	QueueBrowser *int // queueBrowserPrefetch; instead of 500
+	Topic        *int // topicPrefetch; instead of 32767
+	DurableTopic *int // durableTopicPrefetch; instead of 100, or 1000 (optimizeDurableTopicPrefetch)
+}
+
+// A prefetchRow is one of the four, by its name in all dialects.
+type prefetchRow struct {
+	name string
+	into func(*Prefetch) **int
+}
+
+var prefetchRows = []prefetchRow{
+	{"queuePrefetch", func(p *Prefetch) **int { return &p.Queue }},
+	{"queueBrowserPrefetch", func(p *Prefetch) **int { return &p.QueueBrowser }},
+	{"topicPrefetch", func(p *Prefetch) **int { return &p.Topic }},
+	{"durableTopicPrefetch", func(p *Prefetch) **int { return &p.DurableTopic }},
+}
+
+// maxPrefetch is the largest window that an int of Java's can say.
+const maxPrefetch = 1<<31 - 1
 
 // policyMap makes the map that finds the entry for a destination (R-MAP-07).
 func (c *Config) policyMap() *redelivery.Map[PolicyEntry] {

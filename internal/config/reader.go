@@ -153,6 +153,8 @@ func (w *walker) broker(e *element) {
 	_, says := e.given("schedulerSupport")
 	w.cfg.NoScheduler = says && !w.cfg.SchedulerSupport
 	w.int(e, "maxSchedulerRepeatAllowed", 1, &w.cfg.MaxSchedulerRepeat)
+	w.bool(e, "populateJMSXUserID", &w.cfg.UserID)
+	w.bool(e, "rejectDurableConsumers", &w.cfg.RejectDurableConsumers)
 	w.needScheduler(e)
 	w.virtualTopics(e)
 	w.joinAccess()
@@ -314,6 +316,13 @@ func (w *walker) settings(e *element) PolicyEntry {
 			p.PersistJMSRedelivered = &b
 		}
 	}
+	for _, row := range prefetchRows {
+		w.intBetween(e, row.name, 0, maxPrefetch, func(n int64) {
+			window := int(n)
+			*row.into(&p.Prefetch) = &window
+		})
+	}
+	w.bool(e, "allConsumersExclusiveByDefault", &p.AllConsumersExclusive)
 	p.Rules = redelivery.Rules{Source: p.Source}
 	w.strategy(e, &p)
 	return p

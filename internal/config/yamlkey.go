@@ -39,6 +39,8 @@ func (y yamlReader) top() []yamlKey {
 			}
 		}},
 		y.flag("allowAnonymous", &y.fileAllowsAnonymous),
+		y.flag("populateJMSXUserID", &c.UserID),
+		y.flag("rejectDurableConsumers", &c.RejectDurableConsumers),
 		y.flag("handOutMarks", &c.HandOutMarks),
 		{"listeners", func(part string, node ast.Node) { y.sequence(part, node, y.listener) }},
 		{"store", func(part string, node ast.Node) { y.mapping(part, node, y.store()) }},
@@ -118,6 +120,9 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 			p.PersistJMSRedelivered = &b
 			return err
 		}),
+		y.window(prefetchRows[0], &p.Prefetch), y.window(prefetchRows[1], &p.Prefetch),
+		y.window(prefetchRows[2], &p.Prefetch), y.window(prefetchRows[3], &p.Prefetch),
+		y.flag("allConsumersExclusive", &p.AllConsumersExclusive),
 		{"redelivery", func(part string, node ast.Node) { p.Rules.Redelivery = y.redelivery(part, node) }},
 		y.flag("dropAtLimit", &p.Rules.DropAtLimit),
 		y.flag("dropWithoutPolicy", &p.Rules.DropWithoutPolicy),
@@ -125,6 +130,16 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		word(y, "duplicates", duplicateWords, &p.Rules.Duplicates),
 		{"deadLetterStrategy", func(part string, node ast.Node) { p.Rules.DeadLetter = y.strategy(part, node) }},
 	}
+}
+
+// window reads one of the prefetch values.
+func (y yamlReader) window(row prefetchRow, into *Prefetch) yamlKey {
+	return y.value(row.name, func(s string) error {
+		n, err := parseInt(s, 0, maxPrefetch)
+		window := int(n)
+		*row.into(into) = &window
+		return err
+	})
 }
 
 // dropWords say when what would become a dead letter is dropped instead.

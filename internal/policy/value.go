@@ -47,6 +47,12 @@ var entryFields = []field{
 		}
 		return strconv.FormatBool(*e.PersistJMSRedelivered)
 	}},
+	windowField("queuePrefetch", func(p *config.Prefetch) *int { return p.Queue }),
+	windowField("queueBrowserPrefetch", func(p *config.Prefetch) *int { return p.QueueBrowser }),
+	windowField("topicPrefetch", func(p *config.Prefetch) *int { return p.Topic }),
+	windowField("durableTopicPrefetch", func(p *config.Prefetch) *int { return p.DurableTopic }),
+	{name: "allConsumersExclusive", words: []string{"allConsumersExclusiveByDefault"}, applies: func(e *config.Effective) bool { return e.AllConsumersExclusive },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.AllConsumersExclusive) }},
 	{name: "duplicates", text: func(e *config.Effective) string { return duplicates[e.Rules.Duplicates] }},
 	{name: "dropWithoutPolicy", words: []string{"fallbackToDeadLetter"}, applies: func(e *config.Effective) bool { return !hasPolicy(e) },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DropWithoutPolicy) }},
@@ -55,6 +61,12 @@ var entryFields = []field{
 	{name: "dropDeadLetters", words: []string{"dropAll", "dropOnly", "discardingDLQBrokerPlugin"},
 		applies: func(e *config.Effective) bool { return e.Rules.Drop != redelivery.DropNever },
 		text:    func(e *config.Effective) string { return drops[e.Rules.Drop] }},
+}
+
+// windowField is one of the prefetch values, shown where it is given.
+func windowField(name string, of func(*config.Prefetch) *int) field {
+	return field{name: name, applies: func(e *config.Effective) bool { return of(&e.Prefetch) != nil },
+		text: func(e *config.Effective) string { return strconv.Itoa(*of(&e.Prefetch)) }}
 }
 
 var drops = map[redelivery.Drop]string{redelivery.DropNever: "never", redelivery.DropLast: "last", redelivery.DropFirst: "first"}

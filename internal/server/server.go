@@ -122,13 +122,17 @@ func (s *Server) startBroker(rec *records.Records) error {
 		},
 		Stamping:        stamping(c.TimeStamping),
 		ForcePersistent: c.ForcePersistent,
+		UserID:          c.UserID,
+		RejectDurable:   c.RejectDurableConsumers,
 		MarksOff:        !c.HandOutMarks,
 		NoScheduler:     c.NoScheduler,
 		MaxRepeat:       c.MaxSchedulerRepeat,
 		BlockWhenFull:   c.Store.OnFull == config.Block,
 		Policy: func(d message.Destination) broker.Policy {
 			e := policies.Policy(d)
-			return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered}
+			return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered,
+				Exclusive: e.AllConsumersExclusive,
+				Prefetch:  broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic}}
 		},
 		Listen: func(e broker.Event) {
 			s.advisories.Listen(e)

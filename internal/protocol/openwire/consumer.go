@@ -33,7 +33,7 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 		ID:          c.ConsumerID.String(),
 		Session:     session.String(),
 		Destination: from,
-		Prefetch:    s.prefetch(c.ConsumerID, c.PrefetchSize),
+		Prefetch:    int(max(c.PrefetchSize, 0)),
 		Selector:    c.Selector.Value,
 		NoLocal:     c.NoLocal,
 		Browser:     c.Browser,
@@ -43,6 +43,7 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	if from.IsTopic() {
 		spec.Subscription = c.SubscriptionName.Value
 	}
+	spec.Prefetch = s.prefetch(c.ConsumerID, c.PrefetchSize, s.client.broker.Window(spec))
 	if err := s.client.broker.Subscribe(s.ctx, spec); err != nil {
 		if errors.Is(err, message.ErrInvalid) && spec.Selector != "" {
 			return exception(classInvalidSelector, err)
@@ -54,15 +55,15 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	return nil
 }
 
-// prefetch is the window that a consumer gets. One that wants more than there is
-// is told: it sends acknowledgements by the share of the window that is used.
-func (s *session) prefetch(id *wire.ConsumerID, wanted int32) int {
-	limit := s.server.o.Limits.Prefetch
-	if int(wanted) <= limit {
-		return int(max(wanted, 0))
+// prefetch is the window that a consumer gets: what it is to have, within our
+// limit. One that gets something else than it wanted is told: it sends
+// acknowledgements by the share of the window that is used.
+func (s *session) prefetch(id *wire.ConsumerID, wanted int32, window int) int {
+	window = min(window, s.server.o.Limits.Prefetch)
+	if window != int(max(wanted, 0)) {
+		s.out.post(&wire.ConsumerControl{ConsumerID: id, Prefetch: int32(window)})
 	}
-	s.out.post(&wire.ConsumerControl{ConsumerID: id, Prefetch: int32(limit)})
-	return limit
+	return window
 }
 
 // consumerControl sets the window of a consumer (OpenWire 13, R-CLIENT-61).
@@ -71,7 +72,7 @@ func (s *session) consumerControl(c *wire.ConsumerControl) error {
 		s.answer(&c.BaseCommand, nil)
 		return nil
 	}
-	s.client.broker.SetPrefetch(s.ctx, c.ConsumerID.String(), s.prefetch(c.ConsumerID, c.Prefetch), s.later(&c.BaseCommand))
+	s.client.broker.SetPrefetch(s.ctx, c.ConsumerID.String(), s.prefetch(c.ConsumerID, c.Prefetch, int(max(c.Prefetch, 0))), s.later(&c.BaseCommand))
 	return nil
 }
 

@@ -146,6 +146,8 @@ func (s *script) Send(_ context.Context, m *message.Message, tx string, done fun
 
 func (s *script) MayProduce(message.Destination) error { return nil }
 
+func (s *script) Window(spec broker.ConsumerSpec) int { return spec.Prefetch }
+
 func (s *script) Begin(tx string) error { return s.call("Begin", tx) }
 
 func (s *script) Commit(_ context.Context, tx string, done func(error)) {

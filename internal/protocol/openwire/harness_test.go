@@ -36,6 +36,12 @@ type house struct {
 // its messages in memory.
 func inHouse(t *testing.T, set func(*Options), f func(h *house)) {
 	t.Helper()
+	inBrokerHouse(t, func(*broker.Options) {}, set, f)
+}
+
+// inBrokerHouse is inHouse with other options of the broker.
+func inBrokerHouse(t *testing.T, setBroker func(*broker.Options), set func(*Options), f func(h *house)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		store := memstore.New(memstore.Options{})
 		shard, err := store.Acquire(t.Context(), 0, "test")
@@ -50,7 +56,9 @@ func inHouse(t *testing.T, set func(*Options), f func(h *house)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := broker.New(broker.Options{Records: rec, Listen: advisories.Listen, Properties: Property})
+		bo := broker.Options{Records: rec, Listen: advisories.Listen, Properties: Property}
+		setBroker(&bo)
+		b, err := broker.New(bo)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ type Broker interface {
 type Connection interface {
 	Send(ctx context.Context, m *message.Message, tx string, done func(error))
 	MayProduce(d message.Destination) error
+	Window(spec broker.ConsumerSpec) int
 	Begin(tx string) error
 	Commit(ctx context.Context, tx string, done func(error))
 	Rollback(ctx context.Context, tx string, done func(error))
