@@ -24,7 +24,11 @@ type Counts struct {
 	Waiting   int64 `json:"waiting"`   // those that a consumer may have at once
 	Out       int64 `json:"out"`       // those that consumers have
 	Scheduled int64 `json:"scheduled"` // those that wait for their time
-	Consumers int64 `json:"consumers"`
+	// AtClients are those of Out that wait in their clients for a redelivery which
+	// the clients have announced; NextDue is when the first of Scheduled may go.
+	AtClients int64     `json:"atClients"`
+	NextDue   time.Time `json:"nextDue,omitzero"`
+	Consumers int64     `json:"consumers"`
 	// Bytes is the size of the messages that are in the store.
 	Bytes int64 `json:"bytes"`
 
@@ -67,7 +71,12 @@ type Subscription struct {
 
 func countsOf(st *broker.QueueStatus) Counts {
 	q := &st.Stats
+	var next time.Time
+	if q.NextDue > 0 {
+		next = time.UnixMilli(q.NextDue).UTC()
+	}
 	return Counts{
+		AtClients: q.AtClients, NextDue: next,
 		Messages: st.Messages, Waiting: q.Waiting, Out: q.Out, Scheduled: q.Scheduled, Consumers: q.Consumers, Bytes: st.Bytes,
 		Enqueued: q.Enqueued, Dequeued: q.Dequeued, Dispatched: q.Dispatched, Failed: q.Failed, DeadLettered: q.DeadLettered,
 		Expired: q.Expired, Discarded: q.Discarded, Suppressed: q.Suppressed, Kept: q.Kept,

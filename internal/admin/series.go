@@ -94,7 +94,7 @@ func (d *destinationDescs) collect(ch chan<- prometheus.Metric, list []*series) 
 		for _, state := range []struct {
 			name string
 			n    int64
-		}{{"waiting", s.counts.Waiting}, {"out", s.counts.Out}, {"scheduled", s.counts.Scheduled}} {
+		}{{"waiting", s.counts.Waiting}, {"out", s.counts.Out - s.counts.AtClients}, {"at-clients", s.counts.AtClients}, {"scheduled", s.counts.Scheduled}} {
 			gauge(ch, d.messages, float64(state.n), append(s.labels[:len(s.labels):len(s.labels)], state.name)...)
 		}
 		gauge(ch, d.bytes, float64(s.counts.Bytes), s.labels...)
@@ -151,6 +151,7 @@ func (l *seriesList) seated(s *seats, rest ...string) []*series {
 func (c *Counts) add(other *Counts) {
 	c.Waiting += other.Waiting
 	c.Out += other.Out
+	c.AtClients += other.AtClients
 	c.Scheduled += other.Scheduled
 	c.Bytes += other.Bytes
 	c.Consumers += other.Consumers

@@ -125,6 +125,7 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		y.flag("allConsumersExclusive", &p.AllConsumersExclusive),
 		{"redelivery", func(part string, node ast.Node) { p.Rules.Redelivery = y.redelivery(part, node) }},
 		y.flag("dropAtLimit", &p.Rules.DropAtLimit),
+		y.flag("deadLetterNonDurable", &p.Rules.DeadLetterNonDurable),
 		y.flag("dropWithoutPolicy", &p.Rules.DropWithoutPolicy),
 		word(y, "dropDeadLetters", dropWords, &p.Rules.Drop),
 		word(y, "duplicates", duplicateWords, &p.Rules.Duplicates),

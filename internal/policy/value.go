@@ -58,6 +58,8 @@ var entryFields = []field{
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DropWithoutPolicy) }},
 	{name: "dropAtLimit", words: []string{"sendToDlqIfMaxRetriesExceeded"}, applies: hasPolicy,
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DropAtLimit) }},
+	{name: "deadLetterNonDurable", applies: func(e *config.Effective) bool { return e.Rules.DeadLetterNonDurable },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DeadLetterNonDurable) }},
 	{name: "dropDeadLetters", words: []string{"dropAll", "dropOnly", "discardingDLQBrokerPlugin"},
 		applies: func(e *config.Effective) bool { return e.Rules.Drop != redelivery.DropNever },
 		text:    func(e *config.Effective) string { return drops[e.Rules.Drop] }},

@@ -161,6 +161,7 @@ func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, s span) {
 		it.covered = true
 		if it.attempt == rolledBack || it.attempt == announced {
 			it.attempt = open // it was delivered once more
+			m.atClient(it, false)
 		}
 	case it.tx != "":
 	case c.Type == Redelivered:
@@ -185,6 +186,21 @@ func (m *Machine) redelivered(c Ack, it *Item, s span) {
 	m.reconstruct(it, s.missed)
 	m.signal(it, m.failure(it, message.Recover, c.Text))
 	it.attempt = announced
+	m.atClient(it, true)
+}
+
+// atClient notes whether an item waits in its client for a local redelivery
+// (R-EDGE-53).
+func (m *Machine) atClient(it *Item, waits bool) {
+	switch {
+	case it.local == waits:
+		return
+	case waits:
+		m.stats.AtClients++
+	default:
+		m.stats.AtClients--
+	}
+	it.local = waits
 }
 
 // poison takes in that the client has given up on an item.

@@ -8,7 +8,11 @@ import (
 // verdict asks the rules what becomes of an item. counted says that the attempt
 // that ends is one of its failures.
 func (m *Machine) verdict(it *Item, f message.Failure, counted bool) redelivery.Decision {
-	return m.o.Rules.Decide(redelivery.Facts{
+	rules := m.o.Rules
+	if !m.o.Redelivers {
+		rules.Redelivery = nil // there is nothing to wait in
+	}
+	return rules.Decide(redelivery.Facts{
 		Cause:           f.Cause,
 		Counted:         counted,
 		Failures:        int(it.Failures),
@@ -31,7 +35,7 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 		m.stats.Expired++
 		m.tell(ItemExpired, it, "")
 	}
-	if !m.o.Redelivers { // a topic consumer's copy: nobody else is to have it (R-BRK-15)
+	if !m.o.Redelivers && !m.mayDie(f.Cause) { // a topic consumer's copy: nobody else is to have it (R-BRK-15)
 		m.discard(it, f, "topic consumer: "+f.Cause.String())
 		return
 	}
@@ -57,6 +61,12 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 	case redelivery.Discard:
 		m.discard(it, f, string(d.Reason))
 	}
+}
+
+// mayDie reports whether the copy of a topic consumer without durable subscription
+// becomes a dead letter of that cause (R-EDGE-13).
+func (m *Machine) mayDie(c message.Cause) bool {
+	return m.o.Rules.DeadLetterNonDurable && (c == message.Poison || c == message.Undispatchable)
 }
 
 // connectionOf is the connection of the consumer that has an item, or had it last.
@@ -150,6 +160,7 @@ func (m *Machine) putBack(it *Item) {
 // back is what all ways back into the queue have in common.
 func (m *Machine) back(it *Item) {
 	delete(m.out, it.Position)
+	m.atClient(it, false)
 	it.consumer, it.tx, it.line = nil, "", nil
 	m.touch(it)
 	if it.Expiration > 0 && !m.expiry.has(it) {
@@ -188,6 +199,7 @@ func (m *Machine) gone(it *Item) {
 		m.stats.Dequeued++
 	}
 	delete(m.out, it.Position)
+	m.atClient(it, false)
 	m.expiry.remove(it)
 	m.unmark(it, false)
 	it.place, it.dirty = nowhere, false

@@ -47,6 +47,18 @@ func (m *Machine) brokenLists() error {
 // brokenOut checks that what is out is with a consumer or in limbo, and that no
 // consumer has more than was let out to it.
 func (m *Machine) brokenOut() error {
+	local := int64(0)
+	for _, it := range m.out {
+		if it.local {
+			local++
+		}
+		if it.local && (it.place != out || it.tx != "" || it.attempt != rolledBack && it.attempt != announced) {
+			return fmt.Errorf("item %d is at its client: place %d, transaction %q, attempt %d", it.Position, it.place, it.tx, it.attempt)
+		}
+	}
+	if local != m.stats.AtClients {
+		return fmt.Errorf("%d items are at clients, %d are counted", local, m.stats.AtClients)
+	}
 	n := 0
 	for _, c := range m.consumers {
 		if m.byID[c.ID] != c || c.extension < 0 || c.extension > c.held.n {

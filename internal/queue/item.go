@@ -43,6 +43,7 @@ type Item struct {
 	number    uint64    // of the consumer's hand-outs, from 1
 	tx        string    // the open transaction that acknowledged it
 	attempt   attempt
+	local     bool // its consumer redelivers it by itself
 	covered   bool // a DELIVERED ack told that the application has it
 	handedOut int64
 	told      int              // the counter told at the hand-out

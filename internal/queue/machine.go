@@ -38,6 +38,10 @@ const DefaultWindow = 1000
 type Stats struct {
 	Enqueued, Dequeued, Dispatched, Expired, DeadLettered, Discarded, Suppressed, Failed, Kept int64
 	Out, Consumers, Scheduled, Waiting                                                         int64 // now
+	// AtClients are those of Out that their clients deliver once more by themselves,
+	// as they have told; NextDue is when the first of Scheduled may go, Unix
+	// milliseconds, 0 for none (R-EDGE-53).
+	AtClients, NextDue int64
 }
 
 // A Machine is one queue. It is not safe for concurrent use: its owner alone
@@ -103,6 +107,9 @@ func (m *Machine) Restore(laneNumber uint8, floor uint64, entries int64) {
 func (m *Machine) Stats() Stats {
 	s := m.stats
 	s.Out, s.Consumers, s.Scheduled = int64(len(m.out)), int64(len(m.consumers)), int64(len(m.due.items))
+	if it := m.due.first(); it != nil {
+		s.NextDue = it.due
+	}
 	for _, l := range m.lanes {
 		if l != nil {
 			s.Waiting += int64(l.waiting.n+l.returned.n+len(l.during)) + l.beyond

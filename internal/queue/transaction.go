@@ -10,6 +10,7 @@ func (m *Machine) enlist(k *Consumer, it *Item, c Ack) {
 		k.widen(1) // until the end of the transaction (R-BRK-02)
 	}
 	it.attempt = open // it was delivered, once more if it had been before
+	m.atClient(it, false)
 	m.txs[c.Tx] = append(m.txs[c.Tx], it)
 }
 
@@ -50,5 +51,7 @@ func (m *Machine) rollBack(it *Item, c Settle) {
 	it.attempt = rolledBack
 	if c.Cause == message.ConnectionLost {
 		it.attempt = charged
+		return
 	}
+	m.atClient(it, true)
 }

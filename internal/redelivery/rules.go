@@ -32,6 +32,11 @@ type Rules struct {
 	// letters in it, too (R-EDGE-28, R-EDGE-31).
 	StrategyNamed, RedeliveryNamed bool
 
+	// DeadLetterNonDurable makes dead letters of what topic consumers without a
+	// durable subscription poison, or cannot be sent (R-EDGE-13). Default false: it
+	// is dropped and counted, as in ActiveMQ (R-BRK-15).
+	DeadLetterNonDurable bool
+
 	Name   string // what people call these rules, e.g. the pattern of a policyEntry
 	Source string // where they were written, "file:line"; may be empty
 }
