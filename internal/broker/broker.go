@@ -31,7 +31,8 @@ type Broker struct {
 	producer  string
 	counts    eventCounts
 
-	interceptors *interceptors
+	interceptors atomic.Pointer[interceptors]
+	policies     atomic.Pointer[func(message.Destination) Policy] // changed with creating held
 
 	// numbering is held for reading from taking a position until the destination
 	// that gets it was told to expect it, so that its floor does not pass it.
@@ -95,10 +96,12 @@ func New(o Options) (*Broker, error) {
 		ids:         map[message.Destination]records.QueueID{},
 	}
 	b.producer = fmt.Sprintf("ID:%s-scheduler-%d:1:1:1", o.Name, b.now())
-	var err error
-	if b.interceptors, err = o.Interceptors.compile(); err != nil {
+	i, err := o.Interceptors.compile()
+	if err != nil {
 		return nil, err
 	}
+	b.interceptors.Store(i)
+	b.policies.Store(&o.Policy)
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
 	for _, i := range o.Records.Queues() {
 		b.lastID = max(b.lastID, i.ID)
@@ -123,18 +126,29 @@ func (b *Broker) openAll() error {
 			return err
 		}
 	}
-	for _, d := range b.o.Destinations {
-		switch {
-		case d.IsComposite(), d.IsPattern(), d.IsTemporary(), d.IsZero():
+	if err := checkDestinations(b.o.Destinations); err != nil {
+		return err
+	}
+	return b.makeAll(b.o.Destinations)
+}
+
+func checkDestinations(all []message.Destination) error {
+	for _, d := range all {
+		if d.IsComposite() || d.IsPattern() || d.IsTemporary() || d.IsZero() {
 			return fmt.Errorf("make %q at start: it names no single permanent destination: %w", d, message.ErrInvalid)
-		case d.Kind == message.Topic:
+		}
+	}
+	return nil
+}
+
+func (b *Broker) makeAll(all []message.Destination) error {
+	for _, d := range all {
+		if d.Kind == message.Topic {
 			b.mu.Lock()
 			b.topics[d] = true
 			b.mu.Unlock()
-		default:
-			if _, err := b.makeQueue(d, ""); err != nil {
-				return err
-			}
+		} else if _, err := b.makeQueue(d, ""); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -173,10 +187,10 @@ func (b *Broker) Name() string { return b.o.Name }
 func (b *Broker) now() int64 { return b.o.Clock.Now().UnixMilli() }
 
 func (b *Broker) policy(d message.Destination) Policy {
-	if b.o.Policy == nil {
-		return Policy{}
+	if f := *b.policies.Load(); f != nil {
+		return f(d)
 	}
-	return b.o.Policy(d)
+	return Policy{}
 }
 
 func (b *Broker) tell(e Event) {

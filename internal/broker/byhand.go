@@ -44,7 +44,7 @@ func (b *Broker) Move(ctx context.Context, from Place, to message.Destination, w
 		return Outcome{}, fmt.Errorf("cannot move to %q: it names no single queue or topic: %w", to, message.ErrInvalid)
 	case to == from.Queue:
 		return Outcome{}, fmt.Errorf("cannot move from %s to itself: %w", to, message.ErrInvalid)
-	case !b.takesBack(to) && !b.interceptors.apply(to):
+	case !b.takesBack(to) && !b.interceptors.Load().apply(to):
 		return Outcome{}, fmt.Errorf("cannot move to %s: nobody subscribes to it durably, so nothing would be kept: %w", to, message.ErrState)
 	}
 	d, err := b.find(from)
@@ -59,7 +59,7 @@ func (b *Broker) Move(ctx context.Context, from Place, to message.Destination, w
 // keptAt reports whether anyone stores an item that is moved to a destination which
 // may hand it on.
 func (d *destination) keptAt(to message.Destination, it *queue.Item) bool {
-	if !d.b.interceptors.apply(to) {
+	if !d.b.interceptors.Load().apply(to) {
 		return true // known before
 	}
 	header, err := d.headerOf(it)
@@ -86,7 +86,7 @@ func (b *Broker) Redrive(ctx context.Context, from Place, what Selection) (Outco
 			to := it.Overlay.OriginalDestination
 			return queue.Move{Target: to, Redrive: true}, to != d.name && b.takesBack(to)
 		}})
-	if err == nil && !seen && !d.options.Rules.DeadLetterQueue && !b.getsDeadLetters(d.name) {
+	if err == nil && !seen && !d.rulesNow().DeadLetterQueue && !b.getsDeadLetters(d.name) {
 		err = fmt.Errorf("%s is no dead letter queue: none of its messages is a dead letter, and no policy sends any there: %w", from, message.ErrState)
 	}
 	return o, err
@@ -107,7 +107,7 @@ func (b *Broker) getsDeadLetters(name message.Destination) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	target := func(d *destination) bool {
-		return d.options.Rules.DeadLetter.Target(d.options.Destination, d.options.Subscription) == name
+		return d.rulesNow().DeadLetter.Target(d.options.Destination, d.options.Subscription) == name
 	}
 	for _, d := range b.queues {
 		if d.name != name && target(d) {

@@ -155,7 +155,7 @@ func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) err
 			}
 			continue
 		}
-		if b.interceptors.ofPattern(part) {
+		if b.interceptors.Load().ofPattern(part) {
 			if _, err := b.queue(part); err != nil {
 				return err
 			}
@@ -202,7 +202,7 @@ func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Sel
 	err := d.box.put(ctx, work{command: queue.Attach{
 		Consumer: &queue.Consumer{
 			ID: k.spec.ID, Connection: info.ID, Session: k.spec.Session, ClientID: info.ClientID, Address: info.Address,
-			Protocol: info.Protocol, Prefetch: k.spec.Prefetch, Priority: k.spec.Priority, Exclusive: k.spec.Exclusive || d.exclusive,
+			Protocol: info.Protocol, Prefetch: k.spec.Prefetch, Priority: k.spec.Priority, Exclusive: k.spec.Exclusive || d.forOne(),
 			Selector: sel, QuietFirst: info.QuietFirst, Handle: k.c.sink,
 		},
 		Done: func(err error) { answered <- err },

@@ -89,7 +89,7 @@ type receiver struct {
 // as of one that is sent there (R-DLQ-09), except that what is redriven goes to where
 // it failed and nowhere else (C11, R-VT-04).
 func (b *Broker) receivers(header *message.Message, o *message.Overlay, move *queue.Move) ([]receiver, error) {
-	if move.Redrive || !b.interceptors.apply(move.Target) {
+	if move.Redrive || !b.interceptors.Load().apply(move.Target) {
 		all, err := b.direct(move.Target)
 		rs := make([]receiver, len(all))
 		for i, d := range all {

@@ -11,6 +11,7 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/redelivery"
 	"github.com/nixiemq/nixie/internal/selector"
 )
 
@@ -21,24 +22,26 @@ type destination struct {
 	name    message.Destination // the queue, or the topic that sub subscribes to
 	sub     *subscription       // nil for a queue
 	id      records.QueueID
-	durable bool   // it outlives the process
-	owner   string // the connection of a temporary queue
-	options queue.Options
-	// exclusive gives its messages to one consumer at a time.
-	exclusive bool
-	machine   *queue.Machine
-	box       *mailbox
-	out       release
-	ended     chan struct{} // closed when the goroutine has ended
-	batches   chan *records.Batch
-	retire    context.CancelFunc // ends the goroutine
-	removed   int64              // entries removed since the floor was last raised
+	durable bool          // it outlives the process
+	owner   string        // the connection of a temporary queue
+	options queue.Options // as the machine was made; of what a reload changes, see rules
+	machine *queue.Machine
+	box     *mailbox
+	out     release
+	ended   chan struct{} // closed when the goroutine has ended
+	batches chan *records.Batch
+	retire  context.CancelFunc // ends the goroutine
+	removed int64              // entries removed since the floor was last raised
 
 	effects []queue.Effect
 
 	mu      sync.Mutex
 	stats   queue.Stats                      // as of the last turn
 	readers map[*consumer]*selector.Selector // that are attached, or about to be
+	// What holds of the policy, for those who ask from outside; exclusive gives a
+	// queue's messages to one consumer at a time.
+	rules     redelivery.Rules
+	exclusive bool
 }
 
 // maxTurnBytes is how much a turn may hand to the store before it is ended early.
@@ -47,7 +50,7 @@ const maxTurnBytes = 2 << 20
 func (b *Broker) newDestination(name message.Destination, sub *subscription, id records.QueueID, durable bool) *destination {
 	policy := b.policy(name)
 	d := &destination{
-		b: b, name: name, sub: sub, id: id, durable: durable, exclusive: policy.Exclusive && sub == nil,
+		b: b, name: name, sub: sub, id: id, durable: durable,
 		box:     newMailbox(b.o.Limits.MailboxCommands),
 		ended:   make(chan struct{}),
 		batches: make(chan *records.Batch, 4),
@@ -56,16 +59,14 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Destination: name,
 		Rules:       policy.Rules,
 		Prioritized: policy.Prioritized,
-		Marks:       durable && !b.o.MarksOff,
+		Marks:       b.marks(durable, &policy),
 		Redelivers:  sub == nil || sub.durable,
 		Window:      b.o.Limits.WindowEntries,
 		Jitter:      b.o.Jitter,
 		Read:        b.o.Records.Header,
 		Properties:  b.o.Properties,
 	}
-	if policy.Marks != nil {
-		d.options.Marks = durable && *policy.Marks
-	}
+	d.rules, d.exclusive = policy.Rules, policy.Exclusive
 	if sub != nil {
 		d.options.Subscription.ClientID, d.options.Subscription.Name = sub.clientID, sub.name
 	}

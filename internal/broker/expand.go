@@ -17,6 +17,7 @@ type copyFor struct {
 // An expansion finds out who gets a copy of a message. All copies are one unit.
 type expansion struct {
 	b      *Broker
+	i      *interceptors
 	from   string // the connection that sends it
 	path   []message.Destination
 	copies []copyFor
@@ -27,7 +28,7 @@ type expansion struct {
 // each subscription to its topics, one for whatever the virtual and composite
 // destinations of the configuration hand it on to (R-VT-01, R-VT-05, OpenWire 8.2).
 func (b *Broker) expand(m *message.Message, from string) ([]copyFor, error) {
-	x := expansion{b: b, from: from}
+	x := expansion{b: b, i: b.interceptors.Load(), from: from}
 	parts := m.Destination.Parts()
 	for _, part := range parts {
 		one := m
@@ -50,8 +51,7 @@ func readdressed(m *message.Message, to message.Destination) *message.Message {
 
 // send adds the copies of a message that is sent to one destination.
 func (x *expansion) send(to message.Destination, m *message.Message) error {
-	i := x.b.interceptors
-	if !i.apply(to) {
+	if !x.i.apply(to) {
 		return x.deliver(to, m)
 	}
 	if slices.Contains(x.path, to) { // by a virtual topic, since compile looks at composites
@@ -72,7 +72,7 @@ func (x *expansion) send(to message.Destination, m *message.Message) error {
 // forward hands a message on as composites say. here is whether the destination
 // itself keeps it, too.
 func (x *expansion) forward(to message.Destination, m *message.Message) (here bool, err error) {
-	all := x.b.interceptors.of(to)
+	all := x.i.of(to)
 	here = len(all) == 0
 	for _, k := range all {
 		matched := false
@@ -99,8 +99,8 @@ func (x *expansion) virtual(topic message.Destination, m *message.Message) error
 	if topic.IsAdvisory() {
 		return nil
 	}
-	for k := range x.b.interceptors.virtual {
-		v := &x.b.interceptors.virtual[k]
+	for k := range x.i.virtual {
+		v := &x.i.virtual[k]
 		if !message.MatchName(v.Name, topic.Name) {
 			continue
 		}
@@ -169,12 +169,12 @@ func (b *Broker) exists(temp message.Destination) bool {
 // where m says, with the copy of each. A queue that does not hand it on to anyone
 // keeps it itself: a message that is moved must not be lost.
 func (b *Broker) keeps(m *message.Message) ([]copyFor, error) {
-	x := expansion{b: b}
+	x := expansion{b: b, i: b.interceptors.Load()}
 	err := x.send(m.Destination, m)
 	passing := func(c copyFor) bool { return c.to.sub != nil && !c.to.durable }
 	copies := slices.DeleteFunc(x.copies, passing)
 	if err != nil || len(copies) == 0 && m.Destination.IsQueue() {
-		x = expansion{b: b}
+		x = expansion{b: b, i: b.interceptors.Load()}
 		err = x.deliver(m.Destination, m)
 		copies = slices.DeleteFunc(x.copies, passing)
 	}

@@ -60,7 +60,7 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 	case c.b.manages(m):
 		c.b.scheduler.manage(m, answered)
 		return
-	case m.Destination.IsQueue() && !m.Destination.IsComposite() && !c.b.interceptors.apply(m.Destination):
+	case m.Destination.IsQueue() && !m.Destination.IsComposite() && !c.b.interceptors.Load().apply(m.Destination):
 		c.sendToQueue(ctx, m, answered)
 		return
 	}

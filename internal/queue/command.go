@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 // A Command is what is asked of a queue. Done, where a command has one and it is
@@ -208,6 +209,13 @@ type Extracted struct {
 // no page that is read from now on has it.
 type Gone struct{ Positions []uint64 }
 
+// SetPolicy changes what is configured for the queue. Decisions that were taken
+// stay: what is scheduled keeps its time.
+type SetPolicy struct {
+	Rules redelivery.Rules
+	Marks bool
+}
+
 // Tick lets time pass: due items, ended holds, expirations.
 type Tick struct{}
 
@@ -228,4 +236,5 @@ func (ForgetProducer) command() {}
 func (Browse) command()         {}
 func (Extract) command()        {}
 func (Gone) command()           {}
+func (SetPolicy) command()      {}
 func (Tick) command()           {}

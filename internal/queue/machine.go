@@ -178,6 +178,8 @@ func (m *Machine) apply(c Command) {
 		for _, p := range c.Positions {
 			delete(m.plucked, p)
 		}
+	case SetPolicy:
+		m.o.Rules, m.o.Marks = c.Rules, c.Marks
 	case Tick:
 	}
 	m.pass()

@@ -1,0 +1,104 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/redelivery"
+)
+
+// A Reload is what of a broker's options can change while it runs.
+type Reload struct {
+	Policy       func(message.Destination) Policy // nil: the defaults
+	Interceptors Interceptors
+	Destinations []message.Destination // made if they are not there; those that are stay
+}
+
+// Reload makes other options hold: for destinations that are there from their next
+// turn on, for new ones at once, and it returns when all have them. Every decision
+// is made by the old policy or by the new one, never by a mixture. Decisions that
+// were taken stay: what is scheduled keeps its time, dead letters lie where they are.
+// Policy.Prioritized only counts for destinations that are made from now on, Exclusive
+// and Prefetch for consumers that come from now on.
+//
+// An error, ErrInvalid, is about the interceptors or destinations; then nothing has
+// changed.
+func (b *Broker) Reload(ctx context.Context, r Reload) error {
+	i, err := r.Interceptors.compile()
+	if err != nil {
+		return err
+	}
+	if err := checkDestinations(r.Destinations); err != nil {
+		return err
+	}
+	answered := b.swap(&r, i)
+	if err := b.makeAll(r.Destinations); err != nil {
+		return err
+	}
+	select {
+	case <-answered:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// swap makes a reload hold. answered is closed when every destination has heard of it.
+func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
+	b.creating.Lock() // a destination is made with the old policy and is among all, or with the new one
+	defer b.creating.Unlock()
+	b.policies.Store(&r.Policy)
+	b.interceptors.Store(i)
+	b.mu.Lock()
+	clear(b.virtual)
+	all := make([]*destination, 0, len(b.queues)+len(b.subscriptions))
+	for _, d := range b.queues {
+		all = append(all, d)
+	}
+	for _, s := range b.subscriptions {
+		all = append(all, s.d)
+	}
+	b.mu.Unlock()
+	closed := make(chan struct{})
+	done := countdown(len(all), func(error) { close(closed) })
+	for _, d := range all {
+		p := b.policy(d.name)
+		w := work{do: func() { d.setPolicy(&p); done(nil) }, stopped: done}
+		if !d.box.force(w) {
+			done(nil) // it is gone
+		}
+	}
+	return closed
+}
+
+// setPolicy runs in the destination's goroutine.
+func (d *destination) setPolicy(p *Policy) {
+	d.mu.Lock()
+	d.rules, d.exclusive = p.Rules, p.Exclusive
+	d.mu.Unlock()
+	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p)})
+}
+
+// forOne reports whether a queue's messages go to one consumer at a time, whatever
+// its consumers ask for.
+func (d *destination) forOne() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.exclusive && d.sub == nil
+}
+
+// rulesNow are the rules that hold.
+func (d *destination) rulesNow() redelivery.Rules {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.rules
+}
+
+// marks reports whether hand-outs are marked under a policy.
+func (b *Broker) marks(durable bool, p *Policy) bool {
+	if p.Marks != nil {
+		return durable && *p.Marks
+	}
+	return durable && !b.o.MarksOff
+}
