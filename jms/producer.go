@@ -249,11 +249,20 @@ func (p *Producer) Close() error {
 	if p.closed || p.session.closed {
 		return nil
 	}
+	p.closed = true
+	if tx := p.session.tx; tx == nil || len(tx.sends) == 0 { // else a fail-over needs it for the replay
+		p.finishLocked()
+	}
+	return nil
+}
+
+// finishLocked takes a producer that was closed off the broker.
+func (p *Producer) finishLocked() {
+	c := p.session.c
 	p.removeLocked()
 	if c.failure == nil && !c.closing {
 		c.postLocked(&wire.RemoveInfo{ObjectID: p.id, LastDeliveredSequenceID: wire.LastDeliveredUnknown})
 	}
-	return nil
 }
 
 func (p *Producer) removeLocked() {

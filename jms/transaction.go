@@ -13,6 +13,9 @@ import (
 type transaction struct {
 	id    *wire.LocalTransactionID
 	sends []*wire.Message // for the replay after a fail-over
+
+	replaying int   // messages that the next broker has not answered
+	err       error // what it has refused one with
 }
 
 // beginLocked begins a transaction. The broker hears of it before anything that is
@@ -40,7 +43,15 @@ func (s *Session) replayTransactionLocked() {
 	for i, m := range s.tx.sends {
 		again := cloneCommand(m).(*wire.Message)
 		s.tx.sends[i] = again
-		s.c.postLocked(again)
+		tx := s.tx
+		tx.replaying++
+		s.c.callLocked(again, func(err error) {
+			tx.replaying--
+			s.changed.ring()
+			if err != nil && !errors.Is(err, ErrUnavailable) && tx.err == nil {
+				tx.err = err
+			}
+		})
 	}
 }
 
@@ -126,7 +137,14 @@ func (s *Session) awaitReplayed(ctx context.Context) error {
 			c.mu.Unlock()
 			return err
 		}
-		unseen := 0
+		unseen, replaying := 0, false
+		if tx := s.tx; tx != nil {
+			if tx.err != nil {
+				c.mu.Unlock()
+				return &Error{Op: "commit", Kind: ErrTransactionRolledBack, Text: "the connection failed over", Err: tx.err}
+			}
+			replaying = tx.replaying > 0
+		}
 		for _, k := range s.consumers {
 			unseen += k.in.unseen()
 		}
@@ -134,16 +152,16 @@ func (s *Session) awaitReplayed(ctx context.Context) error {
 		changed, linkChanged := s.changed.wait(), c.changed.wait()
 		c.mu.Unlock()
 		switch {
-		case linked && unseen == 0:
+		case linked && unseen == 0 && !replaying:
 			return nil
 		case linked && until.IsZero():
 			until = c.clock.Now().Add(c.o.ConsumerFailoverRedeliveryWaitPeriod)
 		}
-		if linked && !c.clock.Now().Before(until) {
+		if linked && unseen > 0 && !c.clock.Now().Before(until) {
 			return &Error{Op: "commit", Kind: ErrTransactionRolledBack,
 				Text: fmt.Sprintf("the connection failed over, and %d of the transaction's messages did not come again", unseen)}
 		}
-		if !linked {
+		if !linked || unseen == 0 {
 			until = time.Time{}
 		}
 		wake, stop := c.clock.At(until)
@@ -242,6 +260,11 @@ func (s *Session) endedLocked(how ending, causeOf func(*delivery) verdict, err e
 	c := s.c
 	id := s.tx.id
 	s.tx, s.ending = nil, false
+	for _, p := range append([]*Producer(nil), s.producers...) {
+		if p.closed {
+			p.finishLocked()
+		}
+	}
 	defer s.changed.ring()
 	refused := how == commit && err != nil && !errors.Is(err, ErrInDoubt)
 	if refused && c.failure == nil && c.link != nil { // the broker may keep it until it is told
