@@ -53,7 +53,7 @@ type Connection struct {
 	known    map[message.Destination]bool                  // temporary destinations there are
 	watching *Consumer                                     // of advisories; nil: not watched
 	policies RedeliveryPolicies
-	wishes   *redelivery.Map[*redelivery.Policy] // the broker's; nil: none
+	wishes   *redelivery.WishMap // the broker's; nil: none
 	set      *policySet
 	broker   *wire.BrokerInfo // nil: not heard of
 	brokers  brokerList

@@ -108,10 +108,10 @@ func (m *RedeliveryPolicies) clone() RedeliveryPolicies {
 // wishes, ActiveMQ's default.
 type policySet struct {
 	own    redelivery.Map[*redelivery.Policy]
-	wishes *redelivery.Map[*redelivery.Policy] // nil: none
+	wishes *redelivery.WishMap // nil: none
 }
 
-func newPolicySet(own RedeliveryPolicies, wishes *redelivery.Map[*redelivery.Policy]) *policySet {
+func newPolicySet(own RedeliveryPolicies, wishes *redelivery.WishMap) *policySet {
 	s := &policySet{wishes: wishes}
 	for _, e := range own.entries {
 		s.own.Put(e.key, e.policy.internal().ForDestination(e.key))
@@ -128,10 +128,8 @@ func (s *policySet) lookup(d message.Destination) *redelivery.Policy {
 	if p, ok := s.own.Lookup(d); ok {
 		return p
 	}
-	if s.wishes != nil {
-		if p, ok := s.wishes.Lookup(d); ok {
-			return p
-		}
+	if p := s.wishes.Lookup(d); p != nil {
+		return p
 	}
 	return ptr(redelivery.DefaultPolicy())
 }

@@ -58,13 +58,23 @@ func (s *Server) openWire(l *listener) (func(context.Context, net.Conn), error) 
 	srv, err := openwire.New(openwire.Options{
 		Broker: openwire.On(s.Broker), Advisories: s.advisories, Access: s.access,
 		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(),
-		Log: s.o.Log, Clock: s.o.Clock,
+		Wishes: s.wishes,
+		Log:    s.o.Log, Clock: s.o.Clock,
 		MaxFrameBytes: o.MaxFrameBytes, MaxInactivity: inactivity, InitialDelay: o.MaxInactivityInitialDelay,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return srv.Serve, nil
+}
+
+// wishes are the redelivery policies that clients are asked to go by.
+func (s *Server) wishes() string {
+	text, err := s.Config().Wishes().Properties()
+	if err != nil {
+		s.o.Log.Warn("clients are not told of the redelivery policies: there are too many", "err", err)
+	}
+	return text
 }
 
 // uri is the address at which the listener accepts.

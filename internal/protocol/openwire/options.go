@@ -42,8 +42,12 @@ type Options struct {
 	BrokerName string
 	BrokerID   string // OpenWire 9.4
 	BrokerURL  string // where clients connect to, e.g. "tcp://host:61616"
-	Log        *slog.Logger
-	Clock      clock.Clock // nil: the machine's
+	// Wishes tells the redelivery policies that clients of ours are to go by unless
+	// their application has its own, as redelivery.Wishes writes them; asked for each
+	// connection. nil: none.
+	Wishes func() string
+	Log    *slog.Logger
+	Clock  clock.Clock // nil: the machine's
 	// MaxFrameBytes is the largest frame taken; default DefaultMaxFrameBytes.
 	MaxFrameBytes int64
 	// MaxInactivity is the silence after which a peer is dead, and
@@ -79,6 +83,13 @@ type Limits struct {
 	// Objects is how many sessions, producers, consumers and open transactions a
 	// connection may have, of each; default 65,536.
 	Objects int
+}
+
+func (o *Options) wishes() string {
+	if o.Wishes == nil {
+		return ""
+	}
+	return o.Wishes()
 }
 
 // A Server serves connections with the same options: those of one listener. It

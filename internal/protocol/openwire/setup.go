@@ -49,6 +49,8 @@ func (s *session) hello() (state, error) {
 		BrokerID:   &wire.BrokerID{Value: s.server.o.BrokerID},
 		BrokerURL:  wire.NewText(s.server.o.BrokerURL),
 		BrokerName: wire.NewText(s.server.o.BrokerName),
+		// Java clients look at this only if they are brokers (OpenWire 9.4).
+		NetworkProperties: wire.TextOrNull(s.server.o.wishes()),
 	})
 	s.negotiated <- s.settings // the watch takes it
 	return (*session).commands, nil
