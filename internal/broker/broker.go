@@ -34,6 +34,9 @@ type Broker struct {
 	interceptors atomic.Pointer[interceptors]
 	policies     atomic.Pointer[func(message.Destination) Policy] // changed with creating held
 
+	consuming, producing *census
+	watchers             atomic.Int64 // subscriptions to advisories other than those of temporary destinations
+
 	// numbering is held for reading from taking a position until the destination
 	// that gets it was told to expect it, so that its floor does not pass it.
 	numbering sync.RWMutex
@@ -102,6 +105,7 @@ func New(o Options) (*Broker, error) {
 	}
 	b.interceptors.Store(i)
 	b.policies.Store(&o.Policy)
+	b.consuming, b.producing = newCensus(), newCensus()
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
 	for _, i := range o.Records.Queues() {
 		b.lastID = max(b.lastID, i.ID)

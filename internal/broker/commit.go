@@ -70,8 +70,11 @@ func (d *destination) settleMemory(e *queue.Effect) {
 			d.keepOrDrop(it)
 		}
 	case queue.Deliver:
-		if it.Stored {
+		switch {
+		case it.Stored && !d.advisories.Consumed:
 			d.drop(it)
+		case it.Stored && it.Message != nil && it.Charged == 0: // it is told of when it is consumed
+			d.keepOrDrop(it)
 		}
 	case queue.Remove, queue.Transfer, queue.Forget:
 		d.drop(it)
@@ -165,6 +168,9 @@ func (w *turnWriter) world(e *queue.Effect) {
 	switch e.Kind {
 	case queue.Deliver:
 		w.group.actions = append(w.group.actions, action{kind: actDeliver, sink: e.Consumer.Handle.(Sink), delivery: d.delivery(e)})
+		if d.advisories.Dispatched {
+			w.dispatched(e)
+		}
 	case queue.Nothing:
 		w.group.actions = append(w.group.actions, action{kind: actDeliver, sink: e.Consumer.Handle.(Sink),
 			delivery: Delivery{Kind: NothingToPull, Consumer: e.Consumer.ID}})
@@ -288,12 +294,33 @@ func (d *destination) event(e *queue.Effect) (Event, bool) {
 	kinds := map[queue.EventKind]EventKind{
 		queue.ItemExpired: Expired, queue.ItemDiscarded: Discarded,
 		queue.Suppressed: Suppressed, queue.Kept: Kept, queue.StrayAck: StrayAck, queue.Inconsistent: Inconsistent,
-		queue.FailureCounted: Failed,
+		queue.FailureCounted: Failed, queue.ItemArrived: MessageSent, queue.ItemConsumed: MessageConsumed,
+		queue.ItemLonely: NoConsumer, queue.ConsumerSlow: SlowConsumer,
 	}
 	kind, ok := kinds[e.Event]
 	ev := Event{Kind: kind, Destination: d.name, Text: e.Text}
 	if e.Item != nil {
 		ev.Message = e.Item.ID
 	}
+	switch kind {
+	case Expired, Discarded:
+		ev.Copy = d.copyOf(kind, e.Item)
+	case MessageSent, MessageConsumed, NoConsumer:
+		ev.Copy = d.copyOf(kind, e.Item)
+		ok = ok && ev.Copy != nil
+	case SlowConsumer:
+		ev.Consumer = e.Consumer.ID
+		ok = ok && d.b.watched(kind, d.name)
+	}
 	return ev, ok
+}
+
+// dispatched tells of a message on its way to a consumer.
+func (w *turnWriter) dispatched(e *queue.Effect) {
+	c := w.d.copyOf(MessageDispatched, e.Item)
+	if c == nil {
+		return
+	}
+	w.group.actions = append(w.group.actions, action{kind: actEvent, b: w.d.b, event: &Event{
+		Kind: MessageDispatched, Destination: w.d.name, Message: c.ID, Consumer: e.Consumer.ID, Copy: c}})
 }

@@ -30,6 +30,7 @@ type Connection struct {
 
 	mu        sync.Mutex
 	consumers map[string]*consumer
+	opened    map[string]bool // producers that were told of
 	closing   bool
 	busy      sync.WaitGroup // Close waits for a call that is under way
 }
@@ -58,8 +59,8 @@ func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Conn
 			return nil, err
 		}
 	}
-	defer b.mu.Unlock()
 	if b.stop.Load() {
+		b.mu.Unlock()
 		return nil, errStopped
 	}
 	c := &Connection{
@@ -69,13 +70,15 @@ func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Conn
 		txs:       map[string]*transaction{},
 		producers: map[string]map[*destination]bool{},
 		consumers: map[string]*consumer{},
+		opened:    map[string]bool{},
 	}
 	c.ctx, c.cancel = context.WithCancelCause(b.ctx)
 	b.connections[info.ID] = c
 	if info.ClientID != "" {
 		b.clientIDs[info.ClientID] = c
 	}
-	b.running.Go(func() { b.tell(Event{Kind: ClientJoined, Connection: info.ID, ClientID: info.ClientID}) })
+	b.mu.Unlock()
+	b.tell(Event{Kind: ClientJoined, Connection: info.ID, ClientID: info.ClientID, User: info.User, Address: info.Address})
 	return c, nil
 }
 
@@ -152,6 +155,7 @@ func (c *Connection) Close(cause message.Cause, text string, last int64) {
 		}
 		c.dropTemps()
 	}
+	c.producersGone()
 	c.b.mu.Lock()
 	if c.b.connections[c.info.ID] == c {
 		delete(c.b.connections, c.info.ID)
@@ -180,7 +184,10 @@ func (c *Connection) rollBackAll(cause message.Cause, text string) {
 
 // CloseProducer forgets what is kept to tell the duplicates of a producer that
 // has closed and sends nothing again.
-func (c *Connection) CloseProducer(_ context.Context, producer string) { c.forget(producer) }
+func (c *Connection) CloseProducer(_ context.Context, producer string) {
+	c.forget(producer)
+	c.producerGone(producer)
+}
 
 func (c *Connection) forget(producer string) {
 	for d := range c.producers[producer] {
@@ -205,13 +212,15 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 	}
 	b.mu.Lock()
 	_, known := b.temps[d]
-	if d.IsTopic() {
+	added := b.addTopicsLocked(d)
+	if d.Kind == message.TempTopic {
 		b.topics[d] = true
 	}
 	if d.IsTemporary() {
 		b.temps[d] = c.info.ID
 	}
 	b.mu.Unlock()
+	b.tellTopics(added)
 	if d.IsTemporary() && !known {
 		b.tell(Event{Kind: TempAdded, Destination: d, Connection: c.info.ID})
 	}

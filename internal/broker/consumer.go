@@ -106,8 +106,10 @@ func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
 		c.mu.Lock()
 		delete(c.consumers, spec.ID)
 		c.mu.Unlock()
+		return err
 	}
-	return err
+	k.joined()
+	return nil
 }
 
 // onlyTopics reports whether all parts are topics; a mixture is ErrInvalid.
@@ -486,6 +488,7 @@ func (k *consumer) detach(cmd queue.Detach, done func(error)) {
 		if k.sub != nil {
 			b.leave(k.sub, k)
 		}
+		k.gone()
 		if done != nil {
 			done(err)
 		}

@@ -135,6 +135,9 @@ func (w *turnWriter) moved(e *queue.Effect) {
 	case e.Move.ByHand:
 		ev.Kind = Moved
 	}
+	if ev.Kind == DeadLettered {
+		ev.Copy = w.d.copyOf(DeadLettered, e.Item)
+	}
 	w.group.actions = append(w.group.actions, action{kind: actEvent, b: w.d.b, event: ev})
 }
 

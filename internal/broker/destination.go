@@ -18,20 +18,21 @@ import (
 // A destination runs one queue.Machine: a queue, or one subscription to a topic.
 // Only its goroutine touches machine, effects and spare; others send to box.
 type destination struct {
-	b       *Broker
-	name    message.Destination // the queue, or the topic that sub subscribes to
-	sub     *subscription       // nil for a queue
-	id      records.QueueID
-	durable bool          // it outlives the process
-	owner   string        // the connection of a temporary queue
-	options queue.Options // as the machine was made; of what a reload changes, see rules
-	machine *queue.Machine
-	box     *mailbox
-	out     release
-	ended   chan struct{} // closed when the goroutine has ended
-	batches chan *records.Batch
-	retire  context.CancelFunc // ends the goroutine
-	removed int64              // entries removed since the floor was last raised
+	b          *Broker
+	name       message.Destination // the queue, or the topic that sub subscribes to
+	sub        *subscription       // nil for a queue
+	id         records.QueueID
+	durable    bool          // it outlives the process
+	owner      string        // the connection of a temporary queue
+	options    queue.Options // as the machine was made; of what a reload changes, see rules
+	machine    *queue.Machine
+	box        *mailbox
+	out        release
+	ended      chan struct{} // closed when the goroutine has ended
+	batches    chan *records.Batch
+	retire     context.CancelFunc // ends the goroutine
+	removed    int64              // entries removed since the floor was last raised
+	advisories Advisories
 
 	effects []queue.Effect
 
@@ -65,8 +66,10 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Jitter:      b.o.Jitter,
 		Read:        b.o.Records.Header,
 		Properties:  b.o.Properties,
+		Tells:       policy.Advisories.tells(sub),
 	}
 	d.rules, d.exclusive = policy.Rules, policy.Exclusive
+	d.advisories = policy.Advisories
 	if sub != nil {
 		d.options.Subscription.ClientID, d.options.Subscription.Name = sub.clientID, sub.name
 	}

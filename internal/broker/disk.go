@@ -16,8 +16,9 @@ const spaceInterval = time.Second
 // A diskWatch knows whether producers may store more.
 type diskWatch struct {
 	mu     sync.Mutex
-	low    error         // why not; nil: they may
-	enough chan struct{} // closed when there is enough again; nil while there is
+	low    error           // why not; nil: they may
+	enough chan struct{}   // closed when there is enough again; nil while there is
+	told   map[string]bool // what was told since it is low
 }
 
 // admit fails, or waits, while the disk is nearly full.
@@ -35,6 +36,23 @@ func (w *diskWatch) admit(ctx context.Context, wait bool) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// maxTold bounds what is remembered of what was told; the rest is not told.
+const maxTold = 1000
+
+// firstTime reports whether something was not told since the disk is nearly full.
+func (w *diskWatch) firstTime(what string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.low == nil || w.told[what] || len(w.told) >= maxTold {
+		return false
+	}
+	if w.told == nil {
+		w.told = map[string]bool{}
+	}
+	w.told[what] = true
+	return true
 }
 
 // Full tells why producers of persistent messages are refused; nil if they are not.
@@ -55,7 +73,7 @@ func (w *diskWatch) set(low error) bool {
 		w.enough = make(chan struct{})
 	case low == nil && w.enough != nil:
 		close(w.enough)
-		w.enough = nil
+		w.enough, w.told = nil, nil
 	}
 	return news
 }

@@ -52,6 +52,10 @@ type Options struct {
 	// MaxRepeat is how often a scheduled message may be repeated; default
 	// schedule.DefaultMaxRepeat (maxSchedulerRepeatAllowed).
 	MaxRepeat int
+	// AdvisoryTopic is the topic on which events of a kind and a destination are
+	// published; zero: none. What costs something to tell is told only where that
+	// topic is watched. nil: no event is published.
+	AdvisoryTopic func(EventKind, message.Destination) message.Destination
 	// Listen gets every event, in the order of its destination. It must not block.
 	Listen func(Event)
 }
@@ -63,6 +67,16 @@ type Policy struct {
 	Marks       *bool // persistJMSRedelivered; nil: as the broker does
 	Exclusive   bool  // a queue's messages go to one consumer at a time
 	Prefetch    Prefetch
+	Advisories  Advisories
+}
+
+// Advisories are the events that are told of a destination only where its policy
+// asks for them (policyEntry advisoryFor...). The zero value is ActiveMQ's default.
+type Advisories struct {
+	Discarded, Sent, Consumed, Dispatched bool
+	SlowConsumer, FastProducer, WhenFull  bool
+	NoConsumer                            bool // sendAdvisoryIfNoConsumers
+	Bodies                                bool // includeBodyForAdvisory
 }
 
 // Limits bound the broker's memory and its use of the disk. Zero values mean the

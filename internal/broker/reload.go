@@ -77,7 +77,8 @@ func (d *destination) setPolicy(p *Policy) {
 	d.mu.Lock()
 	d.rules, d.exclusive = p.Rules, p.Exclusive
 	d.mu.Unlock()
-	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p)})
+	d.advisories = p.Advisories
+	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub)})
 }
 
 // forOne reports whether a queue's messages go to one consumer at a time, whatever

@@ -89,6 +89,9 @@ func (c *Connection) admit(ctx context.Context, m *message.Message) error {
 		}
 	}
 	if m.Persistent || c.b.scheduled(m) {
+		if low := c.b.Full(); low != nil {
+			c.b.heldBack(m, low)
+		}
 		return c.b.disk.admit(ctx, c.b.o.BlockWhenFull)
 	}
 	return nil
@@ -182,6 +185,7 @@ func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
 		return nil, err
 	}
 	u := b.newUnit()
+	u.sends = append(u.sends, m)
 	for _, c := range copies {
 		u.add(c, m)
 	}

@@ -44,7 +44,7 @@ func (t *tally) texts() map[string]int64 {
 }
 
 // eventCounts counts events by kind since the start.
-type eventCounts [Moved + 1]tally
+type eventCounts [eventKinds]tally
 
 func (c *eventCounts) count(e Event) {
 	switch e.Kind {

@@ -46,8 +46,8 @@ func (s *subscription) covers(topic message.Destination) bool {
 // route lists the subscriptions to a topic. The slice is not changed later.
 func (b *Broker) route(topic message.Destination) []*subscription {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if found, ok := b.routes[topic]; ok {
+		b.mu.Unlock()
 		return found
 	}
 	var found []*subscription
@@ -60,10 +60,28 @@ func (b *Broker) route(topic message.Destination) []*subscription {
 		clear(b.routes)
 	}
 	b.routes[topic] = found
-	if topic.Kind == message.Topic {
-		b.topics[topic] = true
-	}
+	added := b.addTopicsLocked(topic)
+	b.mu.Unlock()
+	b.tellTopics(added)
 	return found
+}
+
+// addTopicsLocked notes which topics there are, and returns those that are new.
+// Those of advisories are not counted among them (OpenWire 12), nor are patterns.
+func (b *Broker) addTopicsLocked(names ...message.Destination) (added []message.Destination) {
+	for _, n := range names {
+		if n.Kind == message.Topic && !n.IsPattern() && !n.IsAdvisory() && !b.topics[n] {
+			b.topics[n] = true
+			added = append(added, n)
+		}
+	}
+	return added
+}
+
+func (b *Broker) tellTopics(added []message.Destination) {
+	for _, n := range added {
+		b.tell(Event{Kind: QueueAdded, Destination: n})
+	}
 }
 
 // maxRoutes is how many topics' routes are remembered.
@@ -81,9 +99,7 @@ func (b *Broker) openSubscription(i records.QueueInfo) (*subscription, error) {
 	if err := s.d.start(b.ctx); err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	b.addSubscriptionLocked(s)
-	b.mu.Unlock()
+	b.addSubscription(s)
 	return s, nil
 }
 
@@ -94,14 +110,16 @@ func parseSelector(text string) (*selector.Selector, error) {
 	return selector.Parse(text)
 }
 
-func (b *Broker) addSubscriptionLocked(s *subscription) {
+func (b *Broker) addSubscription(s *subscription) {
+	b.mu.Lock()
 	b.subscriptions = append(b.subscriptions, s)
 	clear(b.routes)
-	for _, p := range s.parts {
-		if p.Kind == message.Topic && !p.IsPattern() {
-			b.topics[p] = true
-		}
+	if s.watches() {
+		b.watchers.Add(1)
 	}
+	added := b.addTopicsLocked(s.parts...)
+	b.mu.Unlock()
+	b.tellTopics(added)
 }
 
 func (b *Broker) removeSubscriptionLocked(s *subscription) {
@@ -110,6 +128,9 @@ func (b *Broker) removeSubscriptionLocked(s *subscription) {
 		if o != s {
 			kept = append(kept, o)
 		}
+	}
+	if len(kept) < len(b.subscriptions) && s.watches() {
+		b.watchers.Add(-1)
 	}
 	b.subscriptions = kept
 	clear(b.routes)
@@ -159,9 +180,7 @@ func (b *Broker) subscribe(ctx context.Context, k *consumer, sel *selector.Selec
 	if err := s.d.start(b.ctx); err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	b.addSubscriptionLocked(s)
-	b.mu.Unlock()
+	b.addSubscription(s)
 	return s, nil
 }
 

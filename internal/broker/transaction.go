@@ -145,6 +145,7 @@ func (t *transaction) unit(ctx context.Context) (*unit, error) {
 		if s.staged != 0 {
 			u.staged(s.message, s.staged, s.size, t.id)
 		}
+		u.sends = append(u.sends, s.message)
 		for _, c := range copies {
 			u.add(c, s.message)
 			if c.message.Persistent && c.to.durable {

@@ -16,6 +16,7 @@ type unit struct {
 	batch   *records.Batch
 	stored  []gain    // arrive when the batch is on disk
 	passing []copyFor // do not outlive the process, and follow then
+	sends   []*message.Message
 	bodies  map[*message.Message]*sharedBody
 	jobs    []jobFor // scheduled messages
 	relay   bool     // the scheduler sends: what producers have sent since says more of them
@@ -149,6 +150,9 @@ func (u *unit) follow(done func(error)) {
 	}
 	for _, f := range u.jobs {
 		u.b.scheduler.announce(records.JobTime{Due: f.job.Due, Sequence: f.job.Sequence})
+	}
+	for _, m := range u.sends {
+		u.b.toldSent(m)
 	}
 	for _, g := range u.stored {
 		if u.bodies[g.item.Message].staged != "" {

@@ -176,7 +176,7 @@ func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, s span) {
 	default:
 		k.narrow(1)
 		k.release(it)
-		m.gone(it)
+		m.consumed(it)
 		m.emit(Effect{Kind: Remove, Item: it, Lane: it.lane, Reason: Acknowledged})
 	}
 }

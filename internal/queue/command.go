@@ -214,6 +214,7 @@ type Gone struct{ Positions []uint64 }
 type SetPolicy struct {
 	Rules redelivery.Rules
 	Marks bool
+	Tells Tells
 }
 
 // Tick lets time pass: due items, ended holds, expirations.

@@ -31,6 +31,7 @@ type Consumer struct {
 	extension int  // by how much DELIVERED acks widen the window (R-BRK-02)
 	pulls     int  // messages it asked for and did not get yet
 	handOuts  uint64
+	slow      bool    // and it was told (Tells.Slow)
 	settled   settled // that its application had
 	refused   settled // that it did not have
 	seen      [lanes]view

@@ -28,6 +28,7 @@ func (m *Machine) dispatch() {
 		}
 	}
 	m.endPulls()
+	m.watchSlow()
 }
 
 // anyRoom reports whether a consumer has room.

@@ -66,6 +66,10 @@ const (
 	StrayAck                        // an ack that fits nothing was ignored
 	Inconsistent                    // the store holds fewer entries than it counted
 	FailureCounted                  // Item failed
+	ItemArrived                     // Item came in (Tells.Arrived)
+	ItemConsumed                    // Item was acknowledged (Tells.Consumed)
+	ItemLonely                      // Item, not persistent, came while there is no consumer (Tells.Lonely)
+	ConsumerSlow                    // Consumer has a full window while items wait (Tells.Slow)
 )
 
 // An Effect is one thing the owner has to do. Which fields count depends on Kind.

@@ -44,6 +44,7 @@ func (m *Machine) enqueue(c Enqueue) {
 	if !it.Expired(m.now) || !m.endsExpired(it) {
 		m.stats.Enqueued++
 		m.admit(it, it.Durable || c.Spill)
+		m.arrived(it)
 	}
 	m.answer(c.Done, nil)
 }
@@ -74,6 +75,7 @@ func (m *Machine) arrive(c Arrive) {
 		}
 		m.stats.Enqueued++
 		m.admit(it, false)
+		m.arrived(it)
 	}
 	m.unstall()
 }

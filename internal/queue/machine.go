@@ -20,6 +20,8 @@ type Options struct {
 	// Redelivers is false for a topic consumer without a durable name: nothing it
 	// leaves behind goes to anyone else (R-CNT-22).
 	Redelivers bool
+	// Tells are the events that are told only on request.
+	Tells Tells
 	// Window is how many waiting items of a lane are kept in memory at the most.
 	Window int
 	// Jitter is uniform in [-1, 1).
@@ -30,6 +32,9 @@ type Options struct {
 	// Properties looks one property of a message up, for selectors.
 	Properties func(m *message.Message, name string) (selector.Value, bool)
 }
+
+// Tells are events that cost too much to be told where nobody asked for them.
+type Tells struct{ Arrived, Consumed, Lonely, Slow bool }
 
 // DefaultWindow is the number of waiting items of a lane in memory.
 const DefaultWindow = 1000
@@ -179,7 +184,7 @@ func (m *Machine) apply(c Command) {
 			delete(m.plucked, p)
 		}
 	case SetPolicy:
-		m.o.Rules, m.o.Marks = c.Rules, c.Marks
+		m.o.Rules, m.o.Marks, m.o.Tells = c.Rules, c.Marks, c.Tells
 	case Tick:
 	}
 	m.pass()

@@ -35,7 +35,7 @@ func (m *Machine) committed(it *Item) {
 		it.consumer.narrow(1)
 		it.consumer.release(it)
 	}
-	m.gone(it)
+	m.consumed(it)
 	m.emit(Effect{Kind: Forget, Item: it})
 }
 

@@ -134,6 +134,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 				Exclusive: e.AllConsumersExclusive,
 				Prefetch:  broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic}}
 		},
+		AdvisoryTopic: openwire.AdvisoryTopic,
 		Listen: func(e broker.Event) {
 			s.advisories.Listen(e)
 			events.listen(e)

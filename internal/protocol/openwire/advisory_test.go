@@ -166,26 +166,6 @@ func (v *vanishing) TempDestinations() []broker.TempDestination {
 	return first
 }
 
-func TestAdvisoriesOf(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]map[message.DestinationKind]bool{
-		"ActiveMQ.Advisory.TempQueue":                              {message.TempQueue: true},
-		"ActiveMQ.Advisory.TempTopic":                              {message.TempTopic: true},
-		"ActiveMQ.Advisory.TempQueue, ActiveMQ.Advisory.TempTopic": {message.TempQueue: true, message.TempTopic: true},
-		"ActiveMQ.Advisory.>":                                      {message.TempQueue: true, message.TempTopic: true},
-		"queue://ActiveMQ.Advisory.TempQueue":                      nil,
-		"ORDERS":                                                   nil,
-	} {
-		d, err := message.ParseDestination(name, message.Topic)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, advisoriesOf(d)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-	}
-}
-
 // TestNoAdvisories serves without them.
 func TestNoAdvisories(t *testing.T) {
 	t.Parallel()

@@ -156,6 +156,7 @@ func (s *session) producerInfo(c *wire.ProducerInfo) error {
 		}
 		p = &producer{text: c.ProducerID.String()}
 		s.client.producers[*c.ProducerID] = p
+		s.client.broker.AddProducer(p.text, to)
 	}
 	p.window = c.WindowSize
 	return nil

@@ -128,6 +128,15 @@ func (s *script) TempDestinations() []broker.TempDestination {
 	return s.temps
 }
 
+func (s *script) Names() []message.Destination            { return nil }
+func (s *script) ClientsOpen() []broker.ClientInfo        { return nil }
+func (s *script) ConsumersOpen() []broker.Party           { return nil }
+func (s *script) ProducersOpen() []broker.Party           { return nil }
+func (s *script) Consumers(message.Destination) int       { return 0 }
+func (s *script) Producers(message.Destination) int       { return 0 }
+func (s *script) Watched(message.Destination) bool        { return true }
+func (s *script) AddProducer(string, message.Destination) {}
+
 func (s *script) Publish(_ context.Context, m *message.Message, done func(error)) error {
 	if err := s.call("Publish", m.Destination, m.Type); err != nil {
 		return err

@@ -56,7 +56,7 @@ func inBrokerHouse(t *testing.T, setBroker func(*broker.Options), set func(*Opti
 		if err != nil {
 			t.Fatal(err)
 		}
-		bo := broker.Options{Records: rec, Listen: advisories.Listen, Properties: Property}
+		bo := broker.Options{Records: rec, Listen: advisories.Listen, AdvisoryTopic: AdvisoryTopic, Properties: Property}
 		setBroker(&bo)
 		b, err := broker.New(bo)
 		if err != nil {

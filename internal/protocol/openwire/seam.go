@@ -12,6 +12,13 @@ import (
 type Broker interface {
 	Connect(ctx context.Context, info broker.ClientInfo, sink broker.Sink) (Connection, error)
 	TempDestinations() []broker.TempDestination
+	Names() []message.Destination
+	ClientsOpen() []broker.ClientInfo
+	ConsumersOpen() []broker.Party
+	ProducersOpen() []broker.Party
+	Consumers(d message.Destination) int
+	Producers(d message.Destination) int
+	Watched(topic message.Destination) bool
 	Publish(ctx context.Context, m *message.Message, done func(error)) error
 }
 
@@ -33,6 +40,7 @@ type Connection interface {
 	Holds(consumer string) bool
 	CloseConsumer(ctx context.Context, consumer string, last int64, done func(error))
 	CloseSession(ctx context.Context, session string, last int64, done func(error))
+	AddProducer(producer string, to message.Destination)
 	CloseProducer(ctx context.Context, producer string)
 	Unsubscribe(ctx context.Context, name string) error
 	AddDestination(ctx context.Context, d message.Destination) error
