@@ -5,7 +5,6 @@ const (
 	whyDefault  = "the default entry is for every destination that no other entry matches"
 	whyAudit    = "a copy of a message that is already there is always recognised, within bounded memory"
 	whyExpiry   = "messages expire at their time, without a sweep"
-	whyAdvisory = "that advisory is not sent"
 	whyMemory   = "a destination keeps a bounded window in memory and the rest in the store"
 	whyFull     = "producers are stopped by the limits of the whole broker, not by those of one destination"
 	whyGC       = "destinations stay when they are empty and unused; they cost next to nothing"
@@ -51,15 +50,15 @@ var policyAttrs = []attr{
 	{"maxExpirePageSize", integer, "400", leftOut, whyExpiry},
 	{"strictOrderDispatch", boolean, "false", leftOut, "messages that come back are always delivered first, in their order"},
 	{"usePrefetchExtension", boolean, "true", leftOut, "a window is widened by what a client has delivered and not yet acknowledged for good, as clients rely on"},
-	{"advisoryForDiscardingMessages", boolean, "false", leftOut, whyAdvisory},
-	{"advisoryForConsumed", boolean, "false", leftOut, whyAdvisory},
-	{"advisoryForDelivery", boolean, "false", leftOut, whyAdvisory},
-	{"advisoryForDispatched", boolean, "false", leftOut, whyAdvisory},
-	{"advisoryForSlowConsumers", boolean, "false", leftOut, whyAdvisory},
-	{"advisoryForFastProducers", boolean, "false", leftOut, whyAdvisory},
-	{"advisoryWhenFull", boolean, "false", leftOut, whyAdvisory},
-	{"includeBodyForAdvisory", boolean, "false", leftOut, "advisories carry no bodies"},
-	{"sendAdvisoryIfNoConsumers", boolean, "false", leftOut, whyAdvisory},
+	{"advisoryForDiscardingMessages", boolean, "false", honoured, ""},
+	{"advisoryForConsumed", boolean, "false", honoured, ""},
+	{"advisoryForDelivery", boolean, "false", honoured, ""},
+	{"advisoryForDispatched", boolean, "false", honoured, ""},
+	{"advisoryForSlowConsumers", boolean, "false", honoured, ""},
+	{"advisoryForFastProducers", boolean, "false", honoured, ""},
+	{"advisoryWhenFull", boolean, "false", honoured, ""},
+	{"includeBodyForAdvisory", boolean, "false", honoured, ""},
+	{"sendAdvisoryIfNoConsumers", boolean, "false", honoured, ""},
 	{"producerFlowControl", boolean, "true", leftOut, whyFull},
 	{"memoryLimit", size, "0", leftOut, whyMemory},
 	{"sendFailIfNoSpace", boolean, "", leftOut, whyFull},

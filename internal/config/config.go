@@ -185,6 +185,8 @@ type PolicyEntry struct {
 	// AllConsumersExclusive gives a queue's messages to one consumer at a time,
 	// whatever the consumers ask for; default false.
 	AllConsumersExclusive bool
+	// Advisories are the news that are told of these destinations on request.
+	Advisories Advisories
 	// Rules are for messages that fail there. Its zero value is ActiveMQ's default.
 	// A Redelivery given here wins over the redeliveryPlugin, with its DropAtLimit.
 	Rules redelivery.Rules

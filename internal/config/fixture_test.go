@@ -237,6 +237,11 @@ func policy(p PolicyEntry) string {
 	if p.PersistJMSRedelivered != nil {
 		s += fmt.Sprintf(" marks=%t", *p.PersistJMSRedelivered)
 	}
+	for _, f := range p.Advisories.Flags() {
+		if *f.Value {
+			s += " " + f.Name
+		}
+	}
 	d := p.Rules.DeadLetter
 	if d == (redelivery.DeadLetterStrategy{}) {
 		return s

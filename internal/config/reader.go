@@ -323,6 +323,9 @@ func (w *walker) settings(e *element) PolicyEntry {
 		})
 	}
 	w.bool(e, "allConsumersExclusiveByDefault", &p.AllConsumersExclusive)
+	for _, f := range p.Advisories.Flags() {
+		w.bool(e, f.Name, f.Value)
+	}
 	p.Rules = redelivery.Rules{Source: p.Source}
 	w.strategy(e, &p)
 	return p

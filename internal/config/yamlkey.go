@@ -113,7 +113,7 @@ func (y yamlReader) listener(part string, node ast.Node) {
 // entry are the keys that every policy has. The values are kept in its Settings.
 func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 	y = y.recording(part, &p.Settings)
-	return []yamlKey{
+	keys := []yamlKey{
 		y.flag("prioritizedMessages", &p.PrioritizedMessages),
 		y.value("persistJMSRedelivered", func(s string) error {
 			b, err := parseBool(s)
@@ -131,6 +131,10 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		word(y, "duplicates", duplicateWords, &p.Rules.Duplicates),
 		{"deadLetterStrategy", func(part string, node ast.Node) { p.Rules.DeadLetter = y.strategy(part, node) }},
 	}
+	for _, f := range p.Advisories.Flags() {
+		keys = append(keys, y.flag(f.Name, f.Value))
+	}
+	return keys
 }
 
 // window reads one of the prefetch values.

@@ -37,7 +37,7 @@ type field struct {
 }
 
 // fields are all there are, in the order in which they are shown.
-var fields = slices.Concat(entryFields, redeliveryFields, strategyFields)
+var fields = slices.Concat(entryFields, redeliveryFields, strategyFields, advisoryFields())
 
 var entryFields = []field{
 	{name: "prioritizedMessages", text: func(e *config.Effective) string { return strconv.FormatBool(e.PrioritizedMessages) }},
@@ -69,6 +69,16 @@ var entryFields = []field{
 func windowField(name string, of func(*config.Prefetch) *int) field {
 	return field{name: name, applies: func(e *config.Effective) bool { return of(&e.Prefetch) != nil },
 		text: func(e *config.Effective) string { return strconv.Itoa(*of(&e.Prefetch)) }}
+}
+
+// advisoryFields are what is told of a destination on request, where it is.
+func advisoryFields() []field {
+	var all []field
+	for i, f := range new(config.Advisories).Flags() {
+		value := func(e *config.Effective) bool { return *e.Advisories.Flags()[i].Value }
+		all = append(all, field{name: f.Name, applies: value, text: func(e *config.Effective) string { return strconv.FormatBool(value(e)) }})
+	}
+	return all
 }
 
 var drops = map[redelivery.Drop]string{redelivery.DropNever: "never", redelivery.DropLast: "last", redelivery.DropFirst: "first"}

@@ -131,8 +131,9 @@ func (s *Server) startBroker(rec *records.Records) error {
 		Policy: func(d message.Destination) broker.Policy {
 			e := policies.Policy(d)
 			return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered,
-				Exclusive: e.AllConsumersExclusive,
-				Prefetch:  broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic}}
+				Exclusive:  e.AllConsumersExclusive,
+				Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
+				Advisories: advisoriesOf(e.Advisories)}
 		},
 		AdvisoryTopic: openwire.AdvisoryTopic,
 		Listen: func(e broker.Event) {
@@ -224,4 +225,13 @@ func (s *Server) Stop() {
 // isClosed reports whether err only says that a listener was closed.
 func isClosed(err error) bool {
 	return errors.Is(err, net.ErrClosed) || errors.Is(err, http.ErrServerClosed)
+}
+
+// advisoriesOf is what a policy has told, as the broker has it.
+func advisoriesOf(a config.Advisories) broker.Advisories {
+	return broker.Advisories{
+		Discarded: a.ForDiscardingMessages, Sent: a.ForDelivery, Consumed: a.ForConsumed, Dispatched: a.ForDispatched,
+		SlowConsumer: a.ForSlowConsumers, FastProducer: a.ForFastProducers, WhenFull: a.WhenFull,
+		NoConsumer: a.IfNoConsumers, Bodies: a.IncludeBody,
+	}
 }

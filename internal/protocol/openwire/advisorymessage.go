@@ -44,7 +44,7 @@ func (a *Advisories) message(e broker.Event) (*message.Message, error) {
 		return nil, err
 	}
 	properties := a.properties
-	if own := propertiesOf(e); len(own) > 0 {
+	if own := ownProperties(e); len(own) > 0 {
 		if properties, err = wire.AppendMap(nil, append(own, a.origin...)); err != nil {
 			return nil, err
 		}
@@ -124,8 +124,8 @@ func consumerInfoOf(e broker.Event) (*wire.ConsumerInfo, error) {
 	}, nil
 }
 
-// propertiesOf are the properties that an event's advisory has of its own.
-func propertiesOf(e broker.Event) wire.Map {
+// ownProperties are the properties that an event's advisory has of its own.
+func ownProperties(e broker.Event) wire.Map {
 	switch e.Kind {
 	case broker.ConsumerJoined, broker.ConsumerLeft:
 		return wire.Map{{Key: propertyConsumerCount, Value: int32(e.Count)}}

@@ -21,7 +21,6 @@ import org.apache.activemq.advisory.AdvisorySupport;
 import org.apache.activemq.command.ActiveMQDestination;
 import org.apache.activemq.command.ActiveMQMessage;
 import org.apache.activemq.command.ConsumerInfo;
-import org.junit.jupiter.api.Disabled;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -133,7 +132,6 @@ class TemporaryDestinationTest {
 
     /** Consumer advisories carry the ConsumerInfo and the number of consumers; so does a late subscriber's replay. */
     @Test
-    @Disabled("the broker publishes advisories of temporary destinations only; those of consumers come with the whole of JMS")
     void consumer_advisories() throws Exception {
         ActiveMQDestination queue = Client.destination(Mail.unique("watched"));
         try (Client watcher = Client.open(broker.url()); Client c = Client.open(broker.url())) {
@@ -159,7 +157,6 @@ class TemporaryDestinationTest {
 
     /** The connection's own list of destinations is fed by advisories. */
     @Test
-    @Disabled("the broker publishes advisories of temporary destinations only; those of queues come with the whole of JMS")
     void destination_source() throws Exception {
         String name = Mail.unique("listed");
         Mail.send(broker.url(), name, "m0");
