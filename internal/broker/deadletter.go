@@ -7,6 +7,7 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 // Properties that the broker sets on dead letters (spec 5.4; DeliveryAttempts is
@@ -17,6 +18,9 @@ const (
 	OriginalDeliveryMode = "originalDeliveryMode"
 	DeliveryAttempts     = "deliveryAttempts"
 )
+
+// asideQueue keeps dead letters that nobody stores where they were to go (R-HQ-140).
+var asideQueue = message.Destination{Kind: message.Queue, Name: redelivery.DefaultDeadLetterQueue}
 
 // transfer writes that an item leaves for another destination: out of here and in
 // there, with its story, in one batch (R-EDGE-01, R-EDGE-11).
@@ -30,6 +34,12 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 	}
 	overlay := d.overlay(it, header, e.Move)
 	targets, err := d.b.receivers(header, overlay, e.Move)
+	if err == nil && len(targets) == 0 && d.options.Rules.KeepUnroutedDead && !e.Move.Redrive && !e.Move.ByHand {
+		aside := *e.Move
+		aside.Target = asideQueue
+		overlay.Destination, e.Move = aside.Target, &aside
+		targets, err = d.b.receivers(header, overlay, e.Move)
+	}
 	if err != nil {
 		w.err = err
 		return
@@ -184,11 +194,12 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 		if o.Added[DeliveryAttempts] == nil { // else it is a dead letter, or was one: ActiveMQ forgets where it failed (R-EDGE-37)
 			o.OriginalDestination = header.Destination // R-JMX-01
 		}
+		d.originOf(it, header, move).stamp(o.Added, header)
 		return o
 	}
 	if move.Redrive {
 		for name := range o.Added {
-			if strings.HasPrefix(name, "dlq") {
+			if strings.HasPrefix(name, "dlq") || tellsOrigin(name) {
 				delete(o.Added, name)
 			}
 		}
@@ -208,6 +219,8 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 		o.Added[OriginalDeliveryMode] = "NON_PERSISTENT"
 	}
 	o.Added[DeliveryAttempts] = int64(it.Attempts)
+	d.originOf(it, header, move).stamp(o.Added, header)
+	o.Expiration = d.b.expirationAt(move.Target, o.Expiration)
 	return o
 }
 

@@ -34,8 +34,16 @@ func (b *Broker) expand(m *message.Message, from string) ([]copyFor, error) {
 		one := m
 		if len(parts) > 1 {
 			one = readdressed(m, part)
+			one.Expiration = b.expirationAt(part, m.Expiration)
 		}
+		before := len(x.copies)
 		if err := x.send(part, one); err != nil {
+			return nil, err
+		}
+		if len(x.copies) > before {
+			continue
+		}
+		if err := x.unrouted(part, one); err != nil {
 			return nil, err
 		}
 	}
@@ -84,6 +92,7 @@ func (x *expansion) forward(to message.Destination, m *message.Message) (here bo
 			one := m
 			if !k.KeepDestination {
 				one = readdressed(m, f.Destination)
+				one.Expiration = x.b.expirationAt(f.Destination, m.Expiration)
 			}
 			if err := x.send(f.Destination, one); err != nil {
 				return false, err

@@ -56,6 +56,11 @@ type Options struct {
 	// published; zero: none. What costs something to tell is told only where that
 	// topic is watched. nil: no event is published.
 	AdvisoryTopic func(EventKind, message.Destination) message.Destination
+	// Lifetimes says that some Policy has a Lifetime; false: nobody looks for them.
+	Lifetimes bool
+	// Unrouted says that the Rules of some Policy have DeadLetterUnrouted; false:
+	// nobody looks for them.
+	Unrouted bool
 	// Listen gets every event, in the order of its destination. It must not block.
 	Listen func(Event)
 }
@@ -68,6 +73,8 @@ type Policy struct {
 	Exclusive   bool  // a queue's messages go to one consumer at a time
 	Prefetch    Prefetch
 	Advisories  Advisories
+	// Lifetime changes the expiration of what comes to the destination; nil: nothing.
+	Lifetime *redelivery.Lifetime
 }
 
 // Advisories are the events that are told of a destination only where its policy

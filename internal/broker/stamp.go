@@ -57,4 +57,16 @@ func (c *Connection) shape(m *message.Message) {
 	if o.UserID {
 		m.UserID = c.info.User
 	}
+	if o.Lifetimes && !m.Destination.IsComposite() {
+		m.Expiration = c.b.expirationAt(m.Destination, m.Expiration)
+	}
+}
+
+// expirationAt gives the expiration that a message has at a destination, which
+// may have rules of its own about that (R-HQ-61).
+func (b *Broker) expirationAt(to message.Destination, expiration int64) int64 {
+	if !b.o.Lifetimes {
+		return expiration
+	}
+	return b.policy(to).Lifetime.Expiration(expiration, b.now())
 }

@@ -112,6 +112,9 @@ type Config struct {
 	// MemoryBytes is what messages may take in memory before they are left to the
 	// store alone; 0: the broker's default.
 	MemoryBytes int64
+	// Addresses are the address-settings of a HornetQ or Artemis file; nil: it is
+	// none. Then there are no Policies.
+	Addresses *AddressSettings
 	// Store limits what producers may fill.
 	Store StoreLimits
 	// File is the file that was read, as the user named it; empty: none.
@@ -190,6 +193,9 @@ type PolicyEntry struct {
 	// Rules are for messages that fail there. Its zero value is ActiveMQ's default.
 	// A Redelivery given here wins over the redeliveryPlugin, with its DropAtLimit.
 	Rules redelivery.Rules
+	// Lifetime changes the expiration of what is sent to these destinations; nil: it
+	// stays what it is.
+	Lifetime *redelivery.Lifetime
 	// Settings are the values that the file gives for the entry, in its order.
 	Settings []Setting
 	// Source is "FILE:LINE" of the entry.

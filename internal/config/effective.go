@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
@@ -29,8 +30,8 @@ type Effective struct {
 	Found bool
 }
 
-// A Resolver tells what holds for a destination. It does not change, and may be
-// used by several goroutines.
+// A Resolver tells what holds for a destination. It gives the same answers for
+// ever, and may be used by several goroutines.
 type Resolver struct {
 	entries *redelivery.Map[PolicyEntry]
 	plugin  *RedeliveryPlugin // nil: none
@@ -39,11 +40,17 @@ type Resolver struct {
 	// discarding is nil where there is none.
 	discarding *DiscardingPlugin
 	dropOnly   []*regexp.Regexp
+	addresses  *AddressSettings // instead of all the others; nil: none
+	lifetimes  bool             // some policy has a Lifetime
+	unrouted   bool             // some rules have DeadLetterUnrouted
+
+	mu    sync.Mutex
+	known map[message.Destination]Effective // what addresses gave; emptied when it is full
 }
 
 // Resolver makes the resolver of a configuration.
 func (c *Config) Resolver() *Resolver {
-	r := &Resolver{entries: c.policyMap(), plugin: c.Redelivery, discarding: c.Discarding, marked: map[message.Destination]bool{}}
+	r := &Resolver{entries: c.policyMap(), plugin: c.Redelivery, discarding: c.Discarding, marked: map[message.Destination]bool{}, addresses: c.Addresses}
 	if r.plugin != nil {
 		r.plugged = r.plugin.policyMap()
 	}
@@ -57,12 +64,21 @@ func (c *Config) Resolver() *Resolver {
 	for _, d := range c.DeadLetterQueues {
 		r.marked[d] = true
 	}
+	r.unrouted = c.Addresses != nil && c.Addresses.gives(setNoRoute) ||
+		c.DefaultPolicy != nil && c.DefaultPolicy.Rules.DeadLetterUnrouted ||
+		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Rules.DeadLetterUnrouted })
+	r.lifetimes = c.Addresses != nil && c.Addresses.gives(setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay, setNoExpiry) ||
+		c.DefaultPolicy != nil && c.DefaultPolicy.Lifetime != nil ||
+		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Lifetime != nil })
 	return r
 }
 
 // Policy returns what holds for d (R-MAP-07): the policy entry, and with it the
 // redeliveryPlugin's policy, unless the entry has a redelivery of its own.
 func (r *Resolver) Policy(d message.Destination) Effective {
+	if r.addresses != nil {
+		return r.remembered(d)
+	}
 	key, entry, found := r.entries.LookupKey(d)
 	e := Effective{PolicyEntry: entry, Found: found}
 	named := found && key == d
@@ -82,6 +98,33 @@ func (r *Resolver) Policy(d message.Destination) Effective {
 			e.Rules.Name, e.Rules.Source, e.Found = "discardingDLQBrokerPlugin", r.discarding.Source, true
 		}
 	}
+	return e
+}
+
+// Lifetimes reports whether what Policy returns has a Lifetime for any destination.
+func (r *Resolver) Lifetimes() bool { return r.lifetimes }
+
+// Unrouted reports whether what Policy returns has DeadLetterUnrouted for any
+// destination.
+func (r *Resolver) Unrouted() bool { return r.unrouted }
+
+// maxKnown is how many destinations are remembered.
+const maxKnown = 10_000
+
+// remembered is what the address-settings say of d: merging them is not for every
+// message.
+func (r *Resolver) remembered(d message.Destination) Effective {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, ok := r.known[d]
+	if !ok {
+		if len(r.known) >= maxKnown || r.known == nil {
+			r.known = map[message.Destination]Effective{}
+		}
+		e = r.addresses.policy(d)
+		r.known[d] = e
+	}
+	e.Settings = slices.Clip(e.Settings)
 	return e
 }
 

@@ -242,6 +242,15 @@ func policy(p PolicyEntry) string {
 			s += " " + f.Name
 		}
 	}
+	if p.Rules.Expiry.Kind != redelivery.UnsetStrategy {
+		s += fmt.Sprintf(" expiry=%s:%s", p.Rules.Expiry.Kind, p.Rules.Expiry.DeadLetterQueue)
+	}
+	if p.Rules.DeadLetterUnrouted || p.Rules.KeepUnroutedDead || p.Rules.Origins != 0 {
+		s += fmt.Sprintf(" unrouted=%t kept=%t origins=%d", p.Rules.DeadLetterUnrouted, p.Rules.KeepUnroutedDead, p.Rules.Origins)
+	}
+	if p.Lifetime != nil {
+		s += fmt.Sprintf(" lifetime=%+v", *p.Lifetime)
+	}
 	d := p.Rules.DeadLetter
 	if d == (redelivery.DeadLetterStrategy{}) {
 		return s

@@ -65,6 +65,7 @@ func Load(opts Options) (*Config, []Notice, error) {
 	if opts.File != "" {
 		l.file()
 	}
+	l.unusedSwitches()
 	l.flags()
 	l.exposure()
 	l.conflicts()
@@ -107,6 +108,12 @@ func (l *loader) define() {
 			l.fail(Notice{File: "-D", Part: d, Text: "is not NAME=VALUE"})
 		case name == "activemq.data":
 			l.fail(Notice{File: "-D", Part: d, Text: "the data directory is set by --data"})
+		case strings.HasPrefix(name, "nixie."):
+			if text, ok := checkSwitch(name, value); !ok {
+				l.fail(Notice{File: "-D", Part: d, Text: text})
+				continue
+			}
+			l.defines[name] = value
 		default:
 			l.defines[name] = value
 		}
@@ -156,11 +163,11 @@ func (l *loader) file() {
 	case root.name == "beans" || root.name == "broker":
 		l.loadActiveMQ(root)
 	case root.name == "configuration" && root.space == "urn:hornetq":
-		l.fail(root.at("a HornetQ configuration is not offered yet; translate it to our YAML (see docs/configuration.md)"))
+		l.loadHornetQ(root)
 	case root.name == "configuration" && root.space == "urn:activemq":
-		l.fail(root.at("an Artemis configuration (broker.xml) is not offered yet; translate it to our YAML (see docs/configuration.md)"))
+		l.loadArtemis(root)
 	default:
-		l.fail(root.at(fmt.Sprintf("is the root of no configuration that is known (namespace %q); known are beans and broker of ActiveMQ", root.space)))
+		l.fail(root.at(fmt.Sprintf("is the root of no configuration that is known (namespace %q); known are beans and broker of ActiveMQ, and configuration of HornetQ (urn:hornetq) and of Artemis (urn:activemq)", root.space)))
 	}
 }
 

@@ -27,6 +27,15 @@ type part struct {
 	children []*part
 	// opaque means that what the part holds is not looked at.
 	opaque bool
+	// leaf means that the element's text is its value, judged by value: so write
+	// HornetQ and Artemis what ActiveMQ writes as an attribute.
+	leaf  bool
+	value attr
+}
+
+// leafPart is an element whose text is its value.
+func leafPart(name string, k kind, def string, f fate, why string) *part {
+	return &part{name: name, fate: accepted, leaf: true, value: attr{name, k, def, f, why}}
 }
 
 // An attr is one attribute of a part.

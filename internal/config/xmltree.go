@@ -28,6 +28,7 @@ type element struct {
 	children    []*element
 	text        string // character data directly inside, trimmed
 	raw         []byte // what text is made of, while the element is read
+	bad         bool   // its text could not be made out, or not used, and that was reported
 }
 
 // An attribute is one attribute of an element, with its place in the file.

@@ -130,6 +130,11 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		word(y, "dropDeadLetters", dropWords, &p.Rules.Drop),
 		word(y, "duplicates", duplicateWords, &p.Rules.Duplicates),
 		{"deadLetterStrategy", func(part string, node ast.Node) { p.Rules.DeadLetter = y.strategy(part, node) }},
+		y.value("expiry", func(s string) (err error) { p.Rules.Expiry, err = expiryStrategy(s); return err }),
+		{"lifetime", func(part string, node ast.Node) { p.Lifetime = y.lifetime(part, node) }},
+		y.flag("deadLetterUnrouted", &p.Rules.DeadLetterUnrouted),
+		y.flag("keepUnroutedDead", &p.Rules.KeepUnroutedDead),
+		word(y, "origins", originWords, &p.Rules.Origins),
 	}
 	for _, f := range p.Advisories.Flags() {
 		keys = append(keys, y.flag(f.Name, f.Value))
@@ -145,6 +150,48 @@ func (y yamlReader) window(row prefetchRow, into *Prefetch) yamlKey {
 		*row.into(into) = &window
 		return err
 	})
+}
+
+// originWords say which properties a dead letter gets beside ActiveMQ's.
+var originWords = []yamlWord[redelivery.Origins]{
+	{"none", redelivery.NoOrigins}, {"hornetq", redelivery.HornetQOrigins}, {"artemis", redelivery.ArtemisOrigins}}
+
+// expiryStrategy reads where messages go whose time has passed.
+func expiryStrategy(s string) (redelivery.DeadLetterStrategy, error) {
+	switch s {
+	case "dead-letter":
+		return redelivery.DeadLetterStrategy{}, nil
+	case "discard":
+		return redelivery.DiscardingStrategy(), nil
+	}
+	strategy := redelivery.SharedStrategy()
+	strategy.ProcessNonPersistent = true
+	d, err := message.ParseDestination(s, message.Queue)
+	if problem := badTarget(d, err); problem != "" {
+		return strategy, errors.New(problem + ", or write dead-letter or discard")
+	}
+	strategy.DeadLetterQueue = d
+	return strategy, nil
+}
+
+// lifetime reads the bounds of a message's life.
+func (y yamlReader) lifetime(part string, node ast.Node) *redelivery.Lifetime {
+	l := &redelivery.Lifetime{Delay: -1, Least: -1, Most: -1}
+	bound := func(name string, into *int64) yamlKey {
+		return y.value(name, func(s string) error {
+			if *into = -1; s == "none" {
+				return nil
+			}
+			d, err := ParseDuration(s)
+			if err == nil && d < 0 {
+				err = fmt.Errorf("%q is less than nothing; write none for no bound", s)
+			}
+			*into = d.Milliseconds()
+			return err
+		})
+	}
+	y.mapping(part, node, []yamlKey{y.flag("never", &l.Never), bound("default", &l.Delay), bound("min", &l.Least), bound("max", &l.Most)})
+	return l
 }
 
 // dropWords say when what would become a dead letter is dropped instead.
@@ -179,7 +226,7 @@ func (y yamlReader) redelivery(part string, node ast.Node) *redelivery.Policy {
 }
 
 // arithmeticWords name the dialects' ways to reckon delays.
-var arithmeticWords = []yamlWord[redelivery.Arithmetic]{{"activemq", redelivery.ActiveMQ{}}}
+var arithmeticWords = []yamlWord[redelivery.Arithmetic]{{"activemq", redelivery.ActiveMQ{}}, {"hornetq", redelivery.HornetQ{}}}
 
 // policy reads one element of policies.
 func (y yamlReader) policy(part string, node ast.Node) {

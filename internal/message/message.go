@@ -111,7 +111,7 @@ type Message struct {
 	// stored with the message: whoever keeps it until then keeps that too.
 	Schedule *Schedule
 	// Added are properties set by the broker on top of Properties. They win over
-	// entries of the same name. Values are string or int64.
+	// entries of the same name. Values are string, int64 or int8.
 	Added map[string]any
 }
 

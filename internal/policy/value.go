@@ -63,6 +63,40 @@ var entryFields = []field{
 	{name: "dropDeadLetters", words: []string{"dropAll", "dropOnly", "discardingDLQBrokerPlugin"},
 		applies: func(e *config.Effective) bool { return e.Rules.Drop != redelivery.DropNever },
 		text:    func(e *config.Effective) string { return drops[e.Rules.Drop] }},
+	{name: "expiry", words: []string{"expiry-address"}, text: func(e *config.Effective) string { return expiryText(e) }},
+	{name: "deadLetterUnrouted", words: []string{"send-to-dla-on-no-route"}, text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DeadLetterUnrouted) }},
+	{name: "keepUnroutedDead", text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.KeepUnroutedDead) }},
+	{name: "origins", text: func(e *config.Effective) string { return origins[e.Rules.Origins] }},
+	lifetimeField("never", func(l *redelivery.Lifetime) string { return strconv.FormatBool(l.Never) }, "no-expiry"),
+	lifetimeField("default", func(l *redelivery.Lifetime) string { return lifetimeText(l.Delay) }, "expiry-delay"),
+	lifetimeField("min", func(l *redelivery.Lifetime) string { return lifetimeText(l.Least) }, "min-expiry-delay"),
+	lifetimeField("max", func(l *redelivery.Lifetime) string { return lifetimeText(l.Most) }, "max-expiry-delay"),
+}
+
+var origins = map[redelivery.Origins]string{redelivery.NoOrigins: "none", redelivery.HornetQOrigins: "hornetq", redelivery.ArtemisOrigins: "artemis"}
+
+// expiryText says where messages go whose time has passed, as our own YAML does.
+func expiryText(e *config.Effective) string {
+	switch e.Rules.Expiry.Kind {
+	case redelivery.UnsetStrategy:
+		return "dead-letter"
+	case redelivery.Discarding:
+		return "discard"
+	}
+	return e.Rules.Expiry.DeadLetterQueue.String()
+}
+
+func lifetimeField(name string, text func(*redelivery.Lifetime) string, words ...string) field {
+	return field{name: "lifetime." + name, words: words, applies: func(e *config.Effective) bool { return e.Lifetime != nil },
+		text: func(e *config.Effective) string { return text(e.Lifetime) }}
+}
+
+// lifetimeText writes one bound of a lifetime.
+func lifetimeText(ms int64) string {
+	if ms < 0 {
+		return "none"
+	}
+	return duration(redelivery.FromMillis(ms))
 }
 
 // windowField is one of the prefetch values, shown where it is given.

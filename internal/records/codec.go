@@ -169,6 +169,7 @@ func appendDestination(v []byte, d message.Destination) []byte {
 const (
 	addedInt    = 1
 	addedString = 2
+	addedByte   = 3
 )
 
 // appendAdded writes added properties by name. A value of a type that
@@ -193,6 +194,8 @@ func appendAdded(v []byte, added map[string]any) ([]byte, error) {
 			v = binary.AppendVarint(append(v, addedInt), x)
 		case string:
 			v = appendString(append(v, addedString), x)
+		case int8:
+			v = append(v, addedByte, byte(x))
 		default:
 			return v, fmt.Errorf("added property %s of type %T: %w", name, x, message.ErrInvalid)
 		}
@@ -233,6 +236,8 @@ func (r *reader) added() map[string]any {
 			added[name] = r.varint()
 		case addedString:
 			added[name] = r.string()
+		case addedByte:
+			added[name] = int8(r.byte())
 		default:
 			r.fail()
 		}

@@ -23,6 +23,7 @@ func TestMessageComesBackAsItWas(t *testing.T) {
 		"every field":                  fullMessage(),
 		"no field":                     {},
 		"empty is not none":            {Body: []byte{}, Properties: []byte{}, Extra: []byte{}, Added: map[string]any{}},
+		"an added byte":                {Added: map[string]any{"_AMQ_ORIG_ROUTING_TYPE": int8(1), "low": int8(-128), "z": "last"}},
 		"body of a chunk":              with(func(m *message.Message) { m.Body, m.Properties = content[:MinChunkBytes], nil }),
 		"body above a chunk":           with(func(m *message.Message) { m.Body, m.Properties = content[:MinChunkBytes+1], nil }),
 		"body of many chunks":          with(func(m *message.Message) { m.Body = content }),

@@ -100,13 +100,17 @@ func (r Rules) end(f Facts, now int64, why Reason) Decision {
 	if why == ReasonLimit {
 		d.By = r.policyOrigin()
 	}
-	refused := r.DeadLetter.refuses(f.Persistent, f.Expired)
+	strategy, own := r.DeadLetter, r.own(f)
+	if why == ReasonExpired && r.Expiry.Kind != UnsetStrategy {
+		strategy, own = r.Expiry, r.Expiry.Target(f.Destination, f.Subscription) == f.Destination // R-HQ-59
+	}
+	refused := strategy.refuses(f.Persistent, f.Expired)
 	switch {
 	case r.Drop != DropNever:
 		d.Action, d.Reason = Discard, ReasonPlugin
-	case r.own(f) && r.DeadLetter.DiscardOwn:
+	case own && strategy.DiscardOwn:
 		d.Action, d.Reason = Discard, ReasonOwnQueue
-	case r.own(f):
+	case own:
 		d.Action = Keep
 		if why != ReasonExpired {
 			d.Due = addMillis(now, hold(f.Holds))
@@ -115,11 +119,13 @@ func (r Rules) end(f Facts, now int64, why Reason) Decision {
 		d.Action, d.Reason = Discard, ReasonTemporary
 	case why == ReasonLimit && r.DropAtLimit:
 		d.Action = Discard
+	case refused == ReasonDiscarding && why == ReasonExpired && strategy == r.Expiry:
+		d.Action = Discard // for the reason that it expired
 	case refused != "":
 		d.Action, d.Reason = Discard, refused
 	default:
 		d.Action = DeadLetter
-		d.Target = r.DeadLetter.Target(f.Destination, f.Subscription)
+		d.Target = strategy.Target(f.Destination, f.Subscription)
 		d.CauseText = r.causeText(f, why)
 	}
 	return d

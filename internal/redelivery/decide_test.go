@@ -23,8 +23,10 @@ func failed(c message.Cause, failures int) Facts {
 }
 
 // with changes facts.
-func with(f Facts, change func(*Facts)) Facts {
-	change(&f)
+func with(f Facts, changes ...func(*Facts)) Facts {
+	for _, change := range changes {
+		change(&f)
+	}
 	return f
 }
 

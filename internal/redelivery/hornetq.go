@@ -12,8 +12,9 @@ import (
 // R-HQ-153).
 //
 // It reads RedeliveryDelay (redelivery-delay; 0 or less: no delay),
-// MaximumRedeliveryDelay (max-redelivery-delay; a cap whatever its value: with 0
-// or less every redelivery is at once), BackOffMultiplier where
+// MaximumRedeliveryDelay (max-redelivery-delay; a cap whatever its value but
+// NoMaximumDelay, which no element of a file stands for: with 0 or less every
+// redelivery is at once), BackOffMultiplier where
 // UseExponentialBackOff is set (redelivery-delay-multiplier; below 1 it shrinks),
 // and CollisionAvoidanceFactor where UseCollisionAvoidance is set
 // (redelivery-collision-avoidance-factor, Artemis alone).
@@ -32,6 +33,9 @@ func (HornetQ) Delay(p *Policy, k int, jitter func() float64) int64 {
 	}
 	if p.UseCollisionAvoidance && p.CollisionAvoidanceFactor > 0 && jitter != nil {
 		d = truncate(float64(d) + float64(d)*p.CollisionAvoidanceFactor*jitter())
+	}
+	if p.MaximumRedeliveryDelay == NoMaximumDelay {
+		return d
 	}
 	return min(d, millis(p.MaximumRedeliveryDelay))
 }

@@ -11,6 +11,10 @@ type Rules struct {
 	// again at once until the client gives up.
 	Redelivery *Policy
 	DeadLetter DeadLetterStrategy
+	// Expiry is for what dies because its time to live has passed, where it goes
+	// another way than other dead letters: the expiry-address of an address-setting.
+	// A discarding one drops them. Unset: DeadLetter is for them, too.
+	Expiry     DeadLetterStrategy
 	Duplicates DuplicateAction // what is done with a message a client took for a duplicate
 
 	// DropAtLimit drops what Redelivery gives up instead of dead-lettering it:
@@ -31,6 +35,14 @@ type Rules struct {
 	// given for this very destination and not by a pattern. Then it holds for dead
 	// letters in it, too (R-EDGE-28, R-EDGE-31).
 	StrategyNamed, RedeliveryNamed bool
+	// DeadLetterUnrouted makes a dead letter of a message that is sent to a topic
+	// nobody subscribes to: send-to-dla-on-no-route (R-HQ-109).
+	DeadLetterUnrouted bool
+	// KeepUnroutedDead keeps a dead letter in ActiveMQ.DLQ where its target is a topic
+	// without a durable subscription, instead of dropping it (R-HQ-140).
+	KeepUnroutedDead bool
+	// Origins says which properties a dead letter gets beside ActiveMQ's.
+	Origins Origins
 
 	// DeadLetterNonDurable makes dead letters of what topic consumers without a
 	// durable subscription poison, or cannot be sent (R-EDGE-13). Default false: it
@@ -40,6 +52,17 @@ type Rules struct {
 	Name   string // what people call these rules, e.g. the pattern of a policyEntry
 	Source string // where they were written, "file:line"; may be empty
 }
+
+// Origins says which properties tell where a moved message was (spec section 7 of
+// HornetQ's). ActiveMQ's are set in any case.
+type Origins uint8
+
+// The properties there are.
+const (
+	NoOrigins      Origins = iota
+	HornetQOrigins         // _HQ_ORIG_ADDRESS and its like; a second move keeps those of the first (R-HQ-65)
+	ArtemisOrigins         // _AMQ_ORIG_ADDRESS and its like; a second move replaces them
+)
 
 // DuplicateAction says what becomes of a message that a client refused as a
 // duplicate although its earlier delivery was never acknowledged (R-EDGE-09).

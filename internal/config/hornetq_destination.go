@@ -1,0 +1,206 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// A binding is a queue that the file binds to an address.
+type binding struct {
+	place   *element
+	address string
+	queue   string // empty: the address alone is declared
+	filter  string
+	// copies says that every queue of the address gets a copy of each message
+	// (multicast, and all queues of HornetQ's core); else they share them (anycast).
+	copies bool
+	// jms is the kind of a JMS destination, or of an address of Artemis that clients
+	// name as such; NoDestination: a queue of HornetQ's core.
+	jms message.DestinationKind
+}
+
+// jmsDestination reads a queue or topic of hornetq-jms.xml (R-HQ-133).
+func (w *coreFile) jmsDestination(e *element, kind message.DestinationKind) {
+	name := w.nameOf(e)
+	if name == "" {
+		return
+	}
+	filter := ""
+	if s := e.find("selector"); s != nil {
+		filter = s.attr("string")
+	}
+	w.bindings = append(w.bindings, binding{place: e, address: name, queue: name, filter: filter, jms: kind})
+}
+
+// nameOf is the name of a destination; one that cannot be used is reported.
+func (w *coreFile) nameOf(e *element) string {
+	a, ok := e.given("name")
+	switch name := strings.TrimSpace(a.value); {
+	case !ok && hasAttr(e, "name"): // reported
+	case name == "":
+		w.fail(e.at("has no name; give it one"))
+	case strings.ContainsAny(name, ",*>"):
+		w.fail(e.at(fmt.Sprintf("the name %q has one of the signs , * > which stand for several destinations in OpenWire; choose another", name)))
+	default:
+		return name
+	}
+	return ""
+}
+
+// coreQueue reads a queue of the block queues (R-HQ-129); Artemis gives every
+// queue of the block a copy (R-HQ-135).
+func (w *coreFile) coreQueue(e *element) {
+	name := w.nameOf(e)
+	if name == "" {
+		return
+	}
+	b := binding{place: e, address: name, queue: name, filter: filterOf(e), copies: true}
+	if a := e.find("address"); a != nil && a.text != "" {
+		b.address = a.text
+	}
+	if w.product == artemis {
+		b.jms = message.Topic
+	}
+	w.bindings = append(w.bindings, b)
+}
+
+// filterOf is the filter of a queue; empty: it takes everything.
+func filterOf(e *element) string {
+	if f := e.find("filter"); f != nil {
+		return f.attr("string")
+	}
+	return ""
+}
+
+// addressElement reads an address of Artemis with its queues (R-HQ-135).
+func (w *coreFile) addressElement(e *element) {
+	name := w.nameOf(e)
+	if name == "" {
+		return
+	}
+	for _, routing := range e.children {
+		kind := message.Queue
+		if routing.name == "multicast" {
+			kind = message.Topic
+		}
+		queues := 0
+		for _, q := range routing.children {
+			if q.name != "queue" {
+				continue
+			}
+			queues++
+			if queue := w.nameOf(q); queue != "" {
+				w.bindings = append(w.bindings, binding{place: q, address: name, queue: queue, filter: filterOf(q), copies: kind == message.Topic, jms: kind})
+			}
+		}
+		if queues == 0 {
+			w.bindings = append(w.bindings, binding{place: routing, address: name, copies: kind == message.Topic, jms: kind})
+		}
+	}
+}
+
+// bind turns the queues of the file into destinations, and what is sent from one
+// to another into composite destinations.
+func (w *coreFile) bind(s *AddressSettings) {
+	shared := map[string]*binding{} // the anycast queue of an address
+	for i := range w.bindings {
+		b := &w.bindings[i]
+		if b.filter != "" && coreFilter.MatchString(b.filter) {
+			w.fail(b.place.at(fmt.Sprintf("the filter %q uses names of the core's own (%s); write it with the names of JMS, such as JMSPriority", b.filter, coreFilter.FindString(b.filter))))
+			continue
+		}
+		switch {
+		case b.jms == message.Topic && !b.copies: // a topic of hornetq-jms.xml
+			w.declare(message.Destination{Kind: message.Topic, Name: b.address})
+		case b.copies:
+			w.copied(s, b)
+		default:
+			first := shared[b.address]
+			if shared[b.address] = b; first != nil && first.queue != b.queue && b.queue != "" {
+				w.fail(b.place.at(fmt.Sprintf("is the second queue that shares the messages of the address %s (the first is %s), and messages are not shared between queues; use one queue with several consumers", b.address, first.queue)))
+				continue
+			}
+			w.anycast(s, b)
+		}
+	}
+}
+
+// anycast binds the one queue that gets the messages of its address.
+func (w *coreFile) anycast(s *AddressSettings, b *binding) {
+	from := message.Destination{Kind: message.Queue, Name: b.address}
+	if b.queue == "" || b.queue == b.address {
+		if b.filter != "" {
+			w.fail(b.place.at(fmt.Sprintf("has the filter %q, %smessages that it does not select would be kept; remove it, and let the consumers select", b.filter, notOfferedText)))
+			return
+		}
+		w.declare(from)
+		return
+	}
+	to := message.Destination{Kind: message.Queue, Name: b.queue}
+	s.bound[b.address], s.addressOf[to] = to, b.address
+	w.declare(to)
+	w.forward(b, from, true, to)
+}
+
+// copied binds a queue that gets a copy of each message of its address.
+func (w *coreFile) copied(s *AddressSettings, b *binding) {
+	from := s.destination(b.address)
+	if b.jms == message.Topic {
+		from = message.Destination{Kind: message.Topic, Name: b.address}
+		if _, anycast := s.bound[b.address]; !anycast && !w.hasAnycast(b.address) {
+			s.bound[b.address] = from
+		}
+	}
+	to := message.Destination{Kind: message.Queue, Name: strings.TrimPrefix(b.queue, jmsQueuePrefix)}
+	if w.product == artemis {
+		to.Name = b.queue
+	}
+	switch {
+	case b.queue == "":
+		w.declare(from)
+	case to == from && b.filter == "":
+		w.declare(from)
+		if w.product == hornetQ && !strings.HasPrefix(b.address, jmsQueuePrefix) {
+			s.addressOf[to] = b.address
+		}
+	case to == from:
+		w.fail(b.place.at(fmt.Sprintf("has the filter %q, %smessages that it does not select would be kept; remove it, and let the consumers select", b.filter, notOfferedText)))
+	default:
+		s.addressOf[to] = b.address
+		w.declare(to)
+		w.forward(b, from, from.Kind == message.Queue, to)
+	}
+}
+
+// hasAnycast reports whether the file gives an address a queue that shares.
+func (w *coreFile) hasAnycast(address string) bool {
+	return slices.ContainsFunc(w.bindings, func(b binding) bool { return b.address == address && !b.copies && b.jms == message.Queue })
+}
+
+// declare makes a destination at start.
+func (w *coreFile) declare(d message.Destination) {
+	if !slices.Contains(w.cfg.Destinations, d) {
+		w.cfg.Destinations = append(w.cfg.Destinations, d)
+	}
+}
+
+// forward sends what comes to one destination on to another.
+func (w *coreFile) forward(b *binding, from message.Destination, only bool, to message.Destination) {
+	list := &w.cfg.Interceptors.Composites
+	target := ForwardTarget{Destination: to, Selector: b.filter}
+	for i := range *list {
+		if c := &(*list)[i]; c.Kind == from.Kind && c.Name == from.Name {
+			c.ForwardTo = append(c.ForwardTo, target)
+			return
+		}
+	}
+	*list = append(*list, CompositeDestination{Kind: from.Kind, Name: from.Name, ForwardOnly: only, CopyMessage: true,
+		ForwardTo: []ForwardTarget{target}, Source: b.place.source()})
+}
+
+// coreFilter finds the names that only filters of the core have.
+var coreFilter = regexp.MustCompile(`\b(HQ|AMQ)(Priority|Expiration|Durable|Timestamp|Size|UserID|GroupID|Address)\b`)
