@@ -20,6 +20,8 @@ type audit struct {
 	pieces   map[refKey]int   // pieces there are
 	refs     map[refKey]int64 // numbers of references stored
 	staged   map[uint64]bool  // staging records
+	kept     map[uint64]bool  // those of prepared transactions
+	parts    map[uint64]int   // parts of prepared transactions, less those they have
 	counted  map[QueueID]map[Lane]Count
 	counters map[QueueID]map[Lane]Count
 	places   map[string]bool // entries, by key without kind
@@ -39,7 +41,7 @@ func auditShard(t failer, shard store.Shard, opened bool) *audit {
 	t.Helper()
 	a := &audit{
 		t: t, entries: map[refKey]int64{}, bodies: map[refKey]int{}, pieces: map[refKey]int{}, refs: map[refKey]int64{},
-		staged: map[uint64]bool{}, counted: map[QueueID]map[Lane]Count{}, counters: map[QueueID]map[Lane]Count{},
+		staged: map[uint64]bool{}, kept: map[uint64]bool{}, parts: map[uint64]int{}, counted: map[QueueID]map[Lane]Count{}, counters: map[QueueID]map[Lane]Count{},
 		places: map[string]bool{}, stories: map[refKey]bool{}, lines: map[refKey]bool{}, queues: map[QueueID]bool{},
 	}
 	err := shard.Scan([]byte{0}, []byte{0xff}, func(k, v []byte) bool {
@@ -119,6 +121,21 @@ func (a *audit) record(of kind, transient bool, k []byte, f *reader) bool {
 	case kindJobDue, kindJobID:
 		a.jobs++
 		return true
+	case kindPrepared:
+		var p Prepared
+		seq := binary.BigEndian.Uint64(k)
+		ok := decodePrepared(f, &p)
+		a.parts[seq] += p.parts
+		a.seen(seq)
+		return ok
+	case kindPart:
+		var p Prepared
+		ok := decodePart(f, &p)
+		a.parts[binary.BigEndian.Uint64(k)]--
+		for _, s := range p.Sends {
+			a.kept[s.Sequence] = true
+		}
+		return ok
 	case kindFloor:
 		_, ok := decodeFloor(f)
 		return ok
@@ -162,7 +179,6 @@ func (a *audit) body(of kind, transient bool, k []byte, f *reader) bool {
 		a.refs[key] = f.varint()
 		return f.done()
 	case kindStaged:
-		a.waste++
 		a.staged[key.seq] = true
 		_, _, ok := decodeStaged(f)
 		return ok
@@ -179,6 +195,21 @@ func place(transient bool, k []byte) string {
 
 func (a *audit) check() {
 	a.t.Helper()
+	for seq := range a.staged {
+		if !a.kept[seq] {
+			a.waste++
+		}
+	}
+	for seq := range a.kept {
+		if !a.staged[seq] {
+			a.t.Errorf("message %d of a prepared transaction is not staged", seq)
+		}
+	}
+	for seq, n := range a.parts {
+		if n != 0 {
+			a.t.Errorf("prepared transaction %d lacks %d parts", seq, n)
+		}
+	}
 	for key, n := range a.entries {
 		if _, ok := a.bodies[key]; !ok {
 			a.t.Errorf("%d entries without body %v", n, key)

@@ -29,6 +29,14 @@ type picture struct {
 	held   []held
 	queues []QueueID
 	marks  map[MarkID]int
+
+	prepared []prepared
+}
+
+// A prepared is a prepared transaction as the model has it, with its messages.
+type prepared struct {
+	p        Prepared
+	messages []*message.Message
 }
 
 // A world is a broker's worth of random operations, and what must come of them.
@@ -70,6 +78,8 @@ func TestEveryPrefixOfTheBatchesIsWhole(t *testing.T) {
 			"move":    func(*rapid.T) { w.move() },
 			"stage":   func(*rapid.T) { w.stage() },
 			"settle":  func(*rapid.T) { w.settle() },
+			"prepare": func(*rapid.T) { w.prepare() },
+			"end":     func(*rapid.T) { w.end() },
 			"floor":   func(*rapid.T) { w.floor() },
 			"mark":    func(*rapid.T) { w.mark() },
 			"drop":    func(*rapid.T) { w.drop() },
@@ -113,7 +123,8 @@ func (w *world) note() {
 		w.history, w.used = append(w.history, w.history[n-1]), append(w.used, w.used[n-1])
 	}
 	for len(w.history) < len(w.tape.handed) {
-		p := picture{held: slices.Clone(w.now.held), queues: slices.Clone(w.now.queues), marks: maps.Clone(w.now.marks)}
+		p := picture{held: slices.Clone(w.now.held), queues: slices.Clone(w.now.queues), marks: maps.Clone(w.now.marks),
+			prepared: slices.Clone(w.now.prepared)}
 		w.history, w.used = append(w.history, p), append(w.used, w.highest)
 	}
 }
@@ -194,12 +205,29 @@ func (w *world) compare() {
 			w.t.Errorf("marks %v of queue %d, want %v: %v", ids, q, w.now.marks, err)
 		}
 	}
+	w.comparePrepared()
 	var found []QueueID
 	for _, i := range w.records.Queues() {
 		found = append(found, i.ID)
 	}
 	if d := cmp.Diff(w.now.queues, found, cmpopts.SortSlices(func(a, b QueueID) bool { return a < b }), cmpopts.EquateEmpty()); d != "" {
 		w.t.Errorf("queues (-want +got):\n%s", d)
+	}
+}
+
+func (w *world) comparePrepared() {
+	var want []Prepared
+	for _, p := range w.now.prepared {
+		want = append(want, p.p)
+		for i, m := range p.messages {
+			got, err := w.records.Message(&message.Entry{Body: p.p.Sends[i].Sequence, SizeBytes: p.p.Sends[i].SizeBytes})
+			if d := cmp.Diff(m, got, cmpBytes); d != "" || err != nil {
+				w.t.Errorf("message %d of %s: %v (-want +got):\n%s", i, p.p.XID, err, d)
+			}
+		}
+	}
+	if d := cmp.Diff(want, w.records.Prepared(), cmpopts.EquateEmpty(), cmp.AllowUnexported(Prepared{})); d != "" {
+		w.t.Errorf("prepared (-want +got):\n%s", d)
 	}
 }
 

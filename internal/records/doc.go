@@ -9,7 +9,8 @@
 // handed over (TestEveryPrefixOfTheBatchesIsWhole):
 //
 //   - an entry has its body;
-//   - a body has an entry, or a staging record that the next Open clears away;
+//   - a body has an entry, or a staging record, which the next Open clears away
+//     unless a prepared transaction names it;
 //   - the counters of a lane say what a scan of the lane would;
 //   - a sequence that any kept record names is never handed out again.
 //
@@ -38,6 +39,8 @@
 //	j seq                 job: a message that is to be sent on later  Put, Delete
 //	w due seq             the same by when that is                    Put, Delete
 //	k id                  the same by its id                          Put, Delete
+//	p seq                 prepared transaction                        Put, Delete
+//	i seq number          part of one: its sends and acks             Put, Delete
 //	t e… d… m… b… r… l…   the same of what ends with the process      DeleteRange at Open
 //
 // Entries are in arrival order within a lane because positions are. A page of

@@ -141,3 +141,17 @@ func fullQueue(id QueueID) QueueInfo {
 		Selector: "price > 3", NoLocal: true, DeadLetters: true, Created: 1780000000000,
 	}
 }
+
+func fullPrepared() *Prepared {
+	one := Holder{Consumer: "ID:c:1:1", Connection: "ID:c", ClientID: "client-1", Address: "tcp://10.0.0.1:4711", Protocol: "openwire"}
+	two := one
+	two.Consumer = "ID:c:1:2"
+	return &Prepared{
+		Sequence: 42, XID: message.XID{Format: 1, Global: "\x00\xff", Branch: "\x01"}, At: 1780000000250, Holder: Holder{Connection: "ID:c", ClientID: "client-1"},
+		Sends: []PreparedSend{{Sequence: 41, SizeBytes: 1024}},
+		Acks: []PreparedAck{
+			{Queue: 7, Lane: 2, Position: 12, HandedOut: 1780000000100, HandOuts: 2, Told: 1, Holder: two},
+			{Queue: 7, Lane: 5, Position: 11, HandedOut: 1780000000100, HandOuts: 1, Holder: one},
+		},
+	}
+}

@@ -65,6 +65,14 @@ var again = map[kind]func(f []byte) []byte{
 		size, tx, ok := decodeStaged(&reader{b: f})
 		return valid(ok, func() []byte { return appendStaged(nil, size, tx) })
 	},
+	kindPrepared: func(f []byte) []byte {
+		var p Prepared
+		return valid(decodePrepared(&reader{b: f}, &p), func() []byte { return appendPrepared(nil, &p) })
+	},
+	kindPart: func(f []byte) []byte {
+		var p Prepared
+		return valid(decodePart(&reader{b: f}, &p), func() []byte { return appendPart(nil, p.Sends, p.Acks) })
+	},
 }
 
 func valid(ok bool, f func() []byte) []byte {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/store"
 )
@@ -53,6 +54,11 @@ var goldenKeys = map[string][]byte{
 	"job-due":           appendJobDueKey(nil, 1780000001200, 30),
 	"job-id":            appendJobIDKey(nil, "ID:host-1:1:2:3:77"),
 	"job-counter":       appendQueueKey(nil, false, kindCounter, jobsQueue),
+	"prepared":          appendSeqKey(nil, false, kindPrepared, 42),
+	"prepared-part":     appendPartKey(nil, false, kindPart, 42, 0),
+	"prepared-ended":    appendSeqKey(nil, false, kindPrepared, 43),
+	"prepared-staged":   appendSeqKey(nil, false, kindStaged, 41),
+	"prepared-body":     appendSeqKey(nil, false, kindBody, 41),
 }
 
 var longProducer = strings.Repeat("ID:long:", 40)
@@ -87,6 +93,9 @@ func goldenShard(t *testing.T) store.Shard {
 			l.cut(2, chunk, func() *Batch { return b })
 		}
 		b.StageMessage("TX:ID:host-1:1:4", 22, plain)
+		b.StageMessage("XID:[1,globalId=00ff,branchId=01]", 41, plain)
+		b.PutPrepared(fullPrepared())
+		b.PutOutcome(&Prepared{Sequence: 43, XID: message.XID{Format: -1, Global: "g"}, At: 1780000000300}, RolledBack)
 		b.PutAttempt(900, &attempt)
 		b.PutTransientAttempt(901, &message.Attempt{Number: 1})
 		b.PutMark(7, 3, message.Pulled, []uint64{12, 11})
@@ -197,6 +206,13 @@ func TestGoldenStoreIsRead(t *testing.T) {
 	}
 	if n := r.LaneCount(7, 5); n.Messages != 1 || r.Floor(7, 5) != 11 {
 		t.Errorf("lane 5 has %d messages above %d, want 1 above 11", n.Messages, r.Floor(7, 5))
+	}
+	prepared := []Prepared{*fullPrepared(), {Sequence: 43, XID: message.XID{Format: -1, Global: "g"}, At: 1780000000300, Outcome: RolledBack}}
+	if d := cmp.Diff(prepared, r.Prepared(), cmpopts.IgnoreUnexported(Prepared{})); d != "" {
+		t.Errorf("prepared transactions (-want +got):\n%s", d)
+	}
+	if m, err := r.Message(&message.Entry{Body: 41, SizeBytes: 1024}); err != nil || m == nil {
+		t.Errorf("the message of a prepared transaction is %v, %v", m, err)
 	}
 	if next := r.Next(1); next != firstSequence+strideDefault {
 		t.Errorf("next sequence %d, want the first that was not reserved", next)

@@ -25,6 +25,8 @@ const (
 	kindJob       kind = 'j'
 	kindJobDue    kind = 'w'
 	kindJobID     kind = 'k'
+	kindPrepared  kind = 'p'
+	kindPart      kind = 'i'
 	kindTransient kind = 't'
 )
 
@@ -33,6 +35,7 @@ var kindNames = map[kind]string{
 	kindMeta: "meta", kindQueue: "queue", kindEntry: "entry", kindCounts: "counts", kindBody: "body", kindPiece: "piece",
 	kindReference: "reference", kindStaged: "staged", kindAttempt: "attempt", kindMark: "mark", kindProducer: "producer",
 	kindCounter: "counter", kindFloor: "floor", kindJob: "job", kindJobDue: "due job", kindJobID: "job id",
+	kindPrepared: "prepared transaction", kindPart: "prepared part",
 }
 
 // keyBytes is room for any key but that of a producer.
@@ -46,13 +49,14 @@ func appendKind(k []byte, transient bool, of kind) []byte {
 	return append(k, byte(of))
 }
 
-// appendSeqKey makes the key of a body, reference or staging record, and the
-// prefix of pieces and attempts.
+// appendSeqKey makes the key of a body, reference, staging record or prepared
+// transaction, and the prefix of pieces, attempts and parts.
 func appendSeqKey(k []byte, transient bool, of kind, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(appendKind(k, transient, of), seq)
 }
 
-// appendPartKey makes the key of a piece or an attempt.
+// appendPartKey makes the key of a piece, an attempt, or a part of a prepared
+// transaction.
 func appendPartKey(k []byte, transient bool, of kind, seq uint64, part uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendSeqKey(k, transient, of, seq), part)
 }

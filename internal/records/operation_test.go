@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -200,6 +201,51 @@ func (w *world) settle() {
 			w.now.held = append(w.now.held, w.add(b, w.staged[seq], seq, places, message.Entry{})...)
 		}
 		clear(w.staged)
+	})
+}
+
+// prepare prepares a transaction of what was staged, and of acks.
+func (w *world) prepare() {
+	p := prepared{p: Prepared{Sequence: w.next(), XID: message.XID{Format: 7, Global: "g", Branch: "b"}, At: 5}}
+	for _, seq := range slices.Sorted(maps.Keys(w.staged)) {
+		p.p.Sends = append(p.p.Sends, PreparedSend{Sequence: seq, SizeBytes: int32(w.staged[seq].SizeBytes())})
+		p.messages = append(p.messages, w.staged[seq])
+	}
+	for i := range rapid.SampledFrom([]int{0, 1, 2, partItems, partItems + 1}).Draw(w.t, "acks") {
+		p.p.Acks = append(p.p.Acks, PreparedAck{Position: uint64(i), Told: 1, Holder: Holder{Consumer: string(rune('a' + i%3))}})
+	}
+	w.commit(func(b *Batch) {
+		b.PutPrepared(&p.p)
+		w.now.prepared = append(slices.Clone(w.now.prepared), p)
+		clear(w.staged)
+	})
+}
+
+// end commits or rolls back a prepared transaction, or does so by hand.
+func (w *world) end() {
+	if len(w.now.prepared) == 0 {
+		return
+	}
+	i := rapid.IntRange(0, len(w.now.prepared)-1).Draw(w.t, "transaction")
+	p, outcome := w.now.prepared[i], rapid.SampledFrom([]Outcome{Committed, RolledBack}).Draw(w.t, "outcome")
+	w.commit(func(b *Batch) {
+		for n, s := range p.p.Sends {
+			if outcome == RolledBack {
+				b.DropStaged("tx", s.Sequence)
+				continue
+			}
+			b.Unstage("tx", s.Sequence)
+			w.now.held = append(w.now.held, w.add(b, p.messages[n], s.Sequence, map[QueueID]Lane{0: 0}, message.Entry{})...)
+		}
+		if p.p.Outcome == InDoubt && w.chance(30, "by hand") {
+			b.PutOutcome(&p.p, outcome)
+			p = prepared{p: Prepared{Sequence: p.p.Sequence, XID: p.p.XID, At: p.p.At, Outcome: outcome}}
+			w.now.prepared = slices.Clone(w.now.prepared)
+			w.now.prepared[i] = p
+			return
+		}
+		b.DropPrepared(&p.p)
+		w.now.prepared = slices.Delete(slices.Clone(w.now.prepared), i, i+1)
 	})
 }
 

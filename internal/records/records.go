@@ -40,6 +40,7 @@ type Records struct {
 	batchBytes int
 	stride     uint64
 	found      []QueueInfo
+	prepared   []Prepared
 
 	next     atomic.Uint64         // the next sequence
 	low      atomic.Uint64         // above it Next sees to the reservation itself
@@ -63,7 +64,7 @@ type Records struct {
 
 // Open reads what is known of the queues in a shard: not their messages. It
 // deletes what was not to outlive the process before, and bodies of transactions
-// that were not committed. It returns when that is on disk, or when ctx ends.
+// that were neither committed nor prepared. It returns when that is on disk, or when ctx ends.
 // A store of a newer format is refused with message.ErrState.
 func Open(ctx context.Context, shard store.Shard, o Options) (*Records, error) {
 	r := &Records{
@@ -74,7 +75,7 @@ func Open(ctx context.Context, shard store.Shard, o Options) (*Records, error) {
 	if r.chunk < MinChunkBytes || r.chunk > MaxChunkBytes {
 		return nil, fmt.Errorf("chunk size %d is not from %d to %d: %w", r.chunk, MinChunkBytes, MaxChunkBytes, message.ErrInvalid)
 	}
-	for _, step := range []func() error{r.loadMeta, r.loadQueues, r.loadCounters, r.loadFloors} {
+	for _, step := range []func() error{r.loadMeta, r.loadQueues, r.loadCounters, r.loadFloors, r.loadPrepared} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("open records: %w", err)
 		}
@@ -121,10 +122,17 @@ const sweepOps = 1000
 func (r *Records) sweep(ctx context.Context) error {
 	var b Batch
 	var pending []Batch
+	kept := r.keptStaged()
 	prefix := []byte{byte(kindStaged)}
 	err := r.scan(prefix, successor(prefix), 9, 0, func(k []byte, f *reader) bool {
 		seq := uint64At(k, 1)
 		size, _, ok := decodeStaged(f)
+		if kept[seq] {
+			if pieces(size, r.chunk) > 0 {
+				r.staged[seq] = size
+			}
+			return ok
+		}
 		b.physical.Delete(b.seqKey(false, kindStaged, seq))
 		if pieces(size, r.chunk) > 0 { // not all of it need be there
 			b.physical.DeleteRange(b.seqKey(false, kindBody, seq), b.seqKey(false, kindBody, seq+1))
