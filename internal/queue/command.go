@@ -136,7 +136,10 @@ type Settle struct {
 	Commit bool
 	Cause  message.Cause // of a rollback: Rollback, or ConnectionLost
 	Text   string
-	Done   func(error)
+	// TakeBack says that on a rollback also what consumers still have goes back:
+	// their client has not rolled back, and redelivers nothing by itself.
+	TakeBack bool
+	Done     func(error)
 }
 
 // Undispatchable says that an item could not be written to its consumer.

@@ -25,7 +25,9 @@
 //   - It answers a PageIn with one Paged, of entries that are at least as new as
 //     the batch with which the PageIn was let out.
 //   - It lets nobody but the transaction itself touch what a Prepare listed, and
-//     follows with one Settle.
+//     follows with one Settle. Where the transaction is to outlive the process
+//     before that, it keeps what Item.Held says and tells the next machine
+//     (RestoreHeld).
 //
 // # Laws
 //

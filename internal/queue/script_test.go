@@ -51,8 +51,9 @@ type script struct {
 	messages map[uint64]*message.Message // their bodies, by position
 	now      int64
 	hidden   map[string]bool
-	manual   bool    // pages are read and brought by command
-	pages    []Paged // read, and not brought yet
+	held     map[uint64]Held // what prepared transactions acknowledge
+	manual   bool            // pages are read and brought by command
+	pages    []Paged         // read, and not brought yet
 	asked    []Effect
 	said     strings.Builder // what commands have to say themselves
 	effects  []Effect

@@ -30,6 +30,7 @@ var commands = map[string]func(*script, *args){
 	"prefetch":       (*script).cmdPrefetch,
 	"pull":           (*script).cmdPull,
 	"ack":            (*script).cmdAck,
+	"prepare":        (*script).cmdPrepare,
 	"commit":         (*script).cmdCommit,
 	"rollback":       (*script).cmdRollback,
 	"undispatchable": (*script).cmdUndispatchable,
@@ -56,7 +57,7 @@ func (s *script) cmdNew(a *args) {
 	s.options(a)
 	s.manual = a.text("paging", "") == "manual"
 	s.shelf, s.messages = newShelf(), map[uint64]*message.Message{}
-	s.now, s.pages, s.asked, s.effects = begin, nil, nil, nil
+	s.now, s.pages, s.asked, s.effects, s.held = begin, nil, nil, nil, map[uint64]Held{}
 	s.m = New(s.o)
 }
 
@@ -68,7 +69,41 @@ func (s *script) cmdRestart(a *args) {
 	s.shelf.crash()
 	s.pages, s.asked = nil, nil
 	s.m = s.shelf.open(s.o)
+	s.restoreHeld()
 	s.apply(Tick{})
+}
+
+// restoreHeld tells the queue of what prepared transactions acknowledge.
+func (s *script) restoreHeld() {
+	last := map[uint8]uint64{}
+	for position := range s.held {
+		if e, ok := s.shelf.entries[position]; ok {
+			last[e.lane] = max(last[e.lane], position)
+		}
+	}
+	for lane, position := range last {
+		page := s.shelf.page(lane, 0, len(s.shelf.entries)).Items
+		for i, it := range page {
+			if it.Position == position {
+				page = page[:i+1]
+				break
+			}
+		}
+		s.m.RestoreHeld(lane, page, s.held, s.now)
+	}
+}
+
+// cmdPrepare keeps what a transaction acknowledges until its end.
+func (s *script) cmdPrepare(a *args) {
+	s.apply(Prepare{Tx: a.next(), Reply: func(items []*Item) {
+		for _, it := range items {
+			s.held[it.Position] = it.Held()
+		}
+	}})
+}
+
+func (s *script) settled(tx string) {
+	maps.DeleteFunc(s.held, func(_ uint64, h Held) bool { return h.Tx == tx })
 }
 
 // item makes the message of a position.
@@ -235,6 +270,7 @@ func (s *script) cmdCommit(a *args) {
 			}
 		}
 	}})
+	s.settled(tx)
 	s.apply(Settle{Tx: tx, Commit: true, Done: s.answer})
 }
 
@@ -243,6 +279,8 @@ func (s *script) cmdRollback(a *args) {
 	if a.has("lost") {
 		c.Cause = message.ConnectionLost
 	}
+	c.TakeBack = a.has("take-back")
+	s.settled(c.Tx)
 	s.apply(c)
 }
 

@@ -48,10 +48,56 @@ func (m *Machine) rollBack(it *Item, c Settle) {
 		return
 	}
 	it.consumer.narrow(1)
+	if c.TakeBack {
+		it.consumer.release(it)
+		m.decide(it, f, counted)
+		return
+	}
 	it.attempt = rolledBack
 	if c.Cause == message.ConnectionLost {
 		it.attempt = charged
 		return
 	}
 	m.atClient(it, true)
+}
+
+// Held is what must be known of an item that a prepared transaction acknowledges,
+// beside its entry and counts, so that an outcome after a restart finds what it
+// would have found before.
+type Held struct {
+	Tx string
+	// Consumer that has it, or had it last; of a restored one only what names it counts.
+	Consumer  *Consumer
+	HandedOut int64 // Unix milliseconds
+	HandOuts  int32
+	Told      int // the counter that its client was told
+}
+
+// Held tells what is to be kept of an item that a Prepare listed.
+func (it *Item) Held() Held {
+	return Held{Tx: it.tx, Consumer: it.consumer, HandedOut: it.handedOut, HandOuts: it.HandOuts, Told: it.told}
+}
+
+// RestoreHeld gives a new machine the next page of a lane, up to the last item that
+// a prepared transaction acknowledges, by position in held. Those are nobody's until
+// their transaction is settled (R-CNT-10). It comes after Restore and RestoreMarks.
+func (m *Machine) RestoreHeld(laneNumber uint8, page []*Item, held map[uint64]Held, now int64) {
+	m.now = max(m.now, now)
+	l := m.lane(laneNumber)
+	for _, it := range page {
+		l.cursor = it.Position
+		l.beyond--
+		it.lane = laneNumber
+		m.marks.recall(it)
+		h, ok := held[it.Position]
+		if !ok {
+			m.wait(it)
+			continue
+		}
+		it.place, it.consumer, it.tx, it.attempt = limbo, h.Consumer, h.Tx, open
+		it.handedOut, it.told, it.excess = h.HandedOut, h.Told, h.Told-int(it.Failures)
+		it.HandOuts = max(it.HandOuts, h.HandOuts)
+		m.out[it.Position] = it
+		m.txs[h.Tx] = append(m.txs[h.Tx], it)
+	}
 }

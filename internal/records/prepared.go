@@ -138,8 +138,8 @@ func (b *Batch) putPart(p *Prepared, sends []PreparedSend, acks []PreparedAck) {
 	b.put(k, appendPart(b.value(partRoom(sends, acks)), sends, acks), false)
 }
 
-// partRoom is an upper bound for the fields of a part, if no holder but the first
-// few has more than one of its acks; else the room grows.
+// partRoom is about how large the fields of a part are. More than one holder makes
+// them larger, and they then have memory of their own.
 func partRoom(sends []PreparedSend, acks []PreparedAck) int {
 	n := (3 + 2*len(sends) + 7*len(acks)) * binary.MaxVarintLen64
 	if len(acks) > 0 {
