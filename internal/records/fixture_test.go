@@ -148,7 +148,7 @@ func fullPrepared() *Prepared {
 	two.Consumer = "ID:c:1:2"
 	return &Prepared{
 		Sequence: 42, XID: message.XID{Format: 1, Global: "\x00\xff", Branch: "\x01"}, At: 1780000000250, Holder: Holder{Connection: "ID:c", ClientID: "client-1"},
-		Sends: []PreparedSend{{Sequence: 41, SizeBytes: 1024}},
+		Sends: []PreparedSend{{Sequence: 41, SizeBytes: 1024, Schedule: &message.Schedule{Delay: 5000, Period: 1000, Repeat: 3, Cron: "0 1 * * *"}}},
 		Acks: []PreparedAck{
 			{Queue: 7, Lane: 2, Position: 12, HandedOut: 1780000000100, HandOuts: 2, Told: 1, Holder: two},
 			{Queue: 7, Lane: 5, Position: 11, HandedOut: 1780000000100, HandOuts: 1, Holder: one},

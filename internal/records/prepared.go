@@ -40,6 +40,9 @@ type Prepared struct {
 type PreparedSend struct {
 	Sequence  uint64
 	SizeBytes int32 // Message.SizeBytes
+	// Schedule is when it is to be delivered, once it is committed; nil: at once. Its
+	// Properties are with the message.
+	Schedule *message.Schedule
 }
 
 // A PreparedAck is an entry that a prepared transaction acknowledges, with what must
@@ -141,7 +144,7 @@ func (b *Batch) putPart(p *Prepared, sends []PreparedSend, acks []PreparedAck) {
 // partRoom is about how large the fields of a part are. More than one holder makes
 // them larger, and they then have memory of their own.
 func partRoom(sends []PreparedSend, acks []PreparedAck) int {
-	n := (3 + 2*len(sends) + 7*len(acks)) * binary.MaxVarintLen64
+	n := (3 + 3*len(sends) + 7*len(acks)) * binary.MaxVarintLen64
 	if len(acks) > 0 {
 		n += holderRoom(&acks[0].Holder)
 	}
@@ -152,7 +155,7 @@ func partRoom(sends []PreparedSend, acks []PreparedAck) int {
 func appendPart(v []byte, sends []PreparedSend, acks []PreparedAck) []byte {
 	v = binary.AppendUvarint(v, uint64(len(sends)))
 	for _, s := range sends {
-		v = binary.AppendVarint(binary.AppendUvarint(v, s.Sequence), int64(s.SizeBytes))
+		v = appendSchedule(binary.AppendVarint(binary.AppendUvarint(v, s.Sequence), int64(s.SizeBytes)), s.Schedule)
 	}
 	index := map[Holder]int{}
 	var holders []*Holder
@@ -178,11 +181,31 @@ func appendPart(v []byte, sends []PreparedSend, acks []PreparedAck) []byte {
 	return v
 }
 
+// appendSchedule writes 1 and a schedule, or 0 if there is none.
+func appendSchedule(v []byte, s *message.Schedule) []byte {
+	if s == nil {
+		return append(v, 0)
+	}
+	v = binary.AppendVarint(binary.AppendVarint(append(v, 1), s.Delay), s.Period)
+	return appendString(binary.AppendVarint(v, int64(s.Repeat)), s.Cron)
+}
+
+func (r *reader) schedule() *message.Schedule {
+	switch r.byte() {
+	case 0:
+		return nil
+	case 1:
+		return &message.Schedule{Delay: r.varint(), Period: r.varint(), Repeat: r.int32(), Cron: r.string()}
+	}
+	r.fail()
+	return nil
+}
+
 // decodePart adds what a part holds to p. Holders are in the order in which acks
 // first name them.
 func decodePart(r *reader, p *Prepared) bool {
-	for range r.length(2) {
-		p.Sends = append(p.Sends, PreparedSend{Sequence: r.uvarint(), SizeBytes: r.int32()})
+	for range r.length(3) {
+		p.Sends = append(p.Sends, PreparedSend{Sequence: r.uvarint(), SizeBytes: r.int32(), Schedule: r.schedule()})
 	}
 	holders := make([]Holder, r.length(5))
 	known := map[Holder]bool{}
