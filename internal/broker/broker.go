@@ -30,6 +30,7 @@ type Broker struct {
 	scheduler *scheduler
 	producer  string
 	counts    eventCounts
+	branches  branches // distributed transactions
 
 	interceptors atomic.Pointer[interceptors]
 	policies     atomic.Pointer[func(message.Destination) Policy] // changed with creating held
@@ -106,6 +107,7 @@ func New(o Options) (*Broker, error) {
 	b.interceptors.Store(i)
 	b.policies.Store(&o.Policy)
 	b.consuming, b.producing = newCensus(), newCensus()
+	b.branches = newBranches()
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
 	for _, i := range o.Records.Queues() {
 		b.lastID = max(b.lastID, i.ID)
@@ -116,6 +118,7 @@ func New(o Options) (*Broker, error) {
 		return nil, err
 	}
 	b.watchDisk()
+	b.watchTransactions()
 	if !o.NoScheduler {
 		b.scheduler = newScheduler(b)
 		b.running.Go(func() { b.scheduler.run(b.ctx) })
@@ -125,11 +128,13 @@ func New(o Options) (*Broker, error) {
 
 // openAll starts what the records know, and makes what is to be there at start.
 func (b *Broker) openAll() error {
+	b.restoreBranches()
 	for _, i := range b.o.Records.Queues() {
 		if err := b.reopen(i); err != nil {
 			return err
 		}
 	}
+	b.joinBranches()
 	if err := checkDestinations(b.o.Destinations); err != nil {
 		return err
 	}

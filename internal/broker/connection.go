@@ -174,6 +174,7 @@ func (c *Connection) rollBackAll(cause message.Cause, text string) {
 	if cause != message.Closed {
 		settle = cause
 	}
+	c.rollBackBranches(settle, text)
 	for _, t := range c.txs {
 		all.Add(1)
 		t.rollBack(settle, text, func(error) { all.Done() })

@@ -264,11 +264,15 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 	}
 	if a.Tx != "" && transactional {
 		t, err := c.transaction(a.Tx)
+		if err == nil {
+			err = t.enter()
+		}
 		if err != nil {
 			done(err)
 			return
 		}
-		t.queues[d] = true
+		defer t.leave()
+		t.uses(d)
 		done = t.unlessStray(done)
 	}
 	if a.Tx != "" && !transactional && a.Type != queue.Poison {

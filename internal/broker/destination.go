@@ -120,7 +120,7 @@ func (d *destination) restore() error {
 		all[i] = uint64(id)
 	}
 	d.machine.RestoreMarks(marks, all)
-	return nil
+	return d.restoreHeld()
 }
 
 func (d *destination) run(ctx context.Context) {

@@ -12,6 +12,7 @@ import (
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
 	"github.com/nixiemq/nixie/internal/store"
+	"github.com/nixiemq/nixie/internal/store/errstore"
 	"github.com/nixiemq/nixie/internal/store/memstore"
 )
 
@@ -19,6 +20,7 @@ import (
 type house struct {
 	t      *testing.T
 	store  *memstore.Store
+	faults *errstore.Store // around store, until the next kill; nil: none
 	broker *Broker
 	shard  store.Shard // what the broker's records lie in
 	stop   func()
@@ -44,7 +46,11 @@ func inHouse(t *testing.T, set func(*Options), f func(h *house)) {
 
 func (h *house) open() {
 	h.t.Helper()
-	shard, err := h.store.Acquire(h.t.Context(), 0, "test")
+	var engine store.Store = h.store
+	if h.faults != nil {
+		engine = h.faults
+	}
+	shard, err := engine.Acquire(h.t.Context(), 0, "test")
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -71,7 +77,7 @@ func (h *house) open() {
 	h.stop = func() {
 		cancel()
 		<-ended
-		if err := shard.Release(context.Background()); err != nil {
+		if err := shard.Release(context.Background()); err != nil && h.faults == nil {
 			h.t.Error(err)
 		}
 	}
@@ -90,7 +96,7 @@ func (h *house) kill() {
 	after := h.store.Crash()
 	h.stop()
 	_ = h.store.Close()
-	h.store = after
+	h.store, h.faults = after, nil
 	h.open()
 }
 

@@ -71,6 +71,13 @@ func (m *mailbox) force(w work) bool {
 	return true
 }
 
+// isClosed reports whether the mailbox takes nothing any more.
+func (m *mailbox) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed != nil
+}
+
 func (m *mailbox) signal() {
 	select {
 	case m.wake <- struct{}{}:

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/message"
@@ -106,6 +107,9 @@ type Limits struct {
 	// TransactionBytes is how much of a transaction is kept in memory; the rest is
 	// staged in the store. Default 1 MiB.
 	TransactionBytes int64
+	// TransactionTime is how long a distributed transaction may be neither prepared
+	// nor ended before it is rolled back; default 0: for ever, as in ActiveMQ.
+	TransactionTime time.Duration
 	// BrowseEntries is the size of a browser's page; default 200.
 	BrowseEntries int
 	// MinFreeBytes is the free space on the disk below which producers of

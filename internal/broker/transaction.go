@@ -3,6 +3,9 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -11,43 +14,120 @@ import (
 )
 
 // A transaction is what a session does between begin and commit: sends, kept here
-// or staged in the store, and acknowledgements, kept by the queues.
+// or staged in the store, and acknowledgements, kept by the queues. A distributed
+// one may be worked on by several connections (branch).
 type transaction struct {
-	c            *Connection
+	b            *Broker
+	c            *Connection // that began it; nil: it was prepared before this process
 	id           string
-	sends        []heldSend
-	bytes        int64 // of sends in memory
-	queues       map[*destination]bool
 	rollbackOnly atomic.Pointer[error]
+
+	mu     sync.Mutex
+	sends  []heldSend
+	bytes  int64 // of sends in memory
+	queues map[*destination]bool
+	over   bool          // it takes nothing any more
+	busy   int           // commands that are under way
+	idle   chan struct{} // closed when busy comes down to 0; nil while nobody waits for that
 }
 
 // A heldSend is a message that waits for the commit.
 type heldSend struct {
-	message *message.Message
-	staged  uint64 // the sequence under which its body was staged; 0: it was not
-	size    int32  // Message.SizeBytes of a staged one, of which only the headers are here
+	message  *message.Message
+	from     string            // the connection that sent it
+	staged   uint64            // the sequence under which its body was staged; 0: it was not
+	size     int32             // Message.SizeBytes of a staged one, of which only the headers are here
+	schedule *message.Schedule // of one that was staged before this process, and whose message is nil
 }
 
 // Begin opens a transaction. One that is open already stays as it is (a client
 // that comes back begins again, OpenWire 13).
 func (c *Connection) Begin(tx string) error {
 	if c.txs[tx] == nil {
-		c.txs[tx] = &transaction{c: c, id: tx, queues: map[*destination]bool{}}
+		c.txs[tx] = &transaction{b: c.b, c: c, id: tx, queues: map[*destination]bool{}}
 	}
 	return nil
 }
 
+// transaction finds an open transaction: of the connection, or a distributed one.
 func (c *Connection) transaction(tx string) (*transaction, error) {
-	t := c.txs[tx]
-	if t == nil {
-		return nil, fmt.Errorf("transaction %q has not been started: %w", tx, message.ErrNotFound)
+	if t := c.txs[tx]; t != nil {
+		return t, nil
 	}
-	return t, nil
+	if br := c.b.branches.find(tx); br != nil {
+		return &br.transaction, nil
+	}
+	return nil, notStarted(tx)
+}
+
+func notStarted(tx string) error {
+	return fmt.Errorf("transaction %q has not been started: %w", tx, message.ErrNotFound)
+}
+
+// enter notes that a command of the transaction is under way. It fails once the
+// transaction is about to end.
+func (t *transaction) enter() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return fmt.Errorf("transaction %s is ending and takes nothing any more: %w", t.id, message.ErrState)
+	}
+	t.busy++
+	return nil
+}
+
+func (t *transaction) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.busy--
+	if t.busy == 0 && t.idle != nil {
+		close(t.idle)
+		t.idle = nil
+	}
+}
+
+// close lets nothing more into the transaction, and waits for what is under way.
+// Where ctx ends first the transaction is open again.
+func (t *transaction) close(ctx context.Context) error {
+	t.mu.Lock()
+	t.over = true
+	if t.busy == 0 {
+		t.mu.Unlock()
+		return nil
+	}
+	if t.idle == nil {
+		t.idle = make(chan struct{})
+	}
+	idle := t.idle
+	t.mu.Unlock()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.over = false
+		return context.Cause(ctx)
+	}
+}
+
+// uses notes that the transaction acknowledges something of a destination.
+func (t *transaction) uses(d *destination) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queues[d] = true
+}
+
+// places are the destinations of which the transaction acknowledges something.
+func (t *transaction) places() []*destination {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.queues))
 }
 
 // MarkRollbackOnly makes a later commit fail with why (R-BRK-13).
 func (c *Connection) MarkRollbackOnly(tx string, why error) {
-	if t := c.txs[tx]; t != nil {
+	if t, err := c.transaction(tx); err == nil {
 		t.rollbackOnly.CompareAndSwap(nil, &why)
 	}
 }
@@ -59,30 +139,50 @@ func (c *Connection) sendLater(m *message.Message, tx string) error {
 	if err != nil {
 		return err
 	}
-	size := int64(m.SizeBytes())
-	if t.bytes+size <= c.b.o.Limits.TransactionBytes || !m.Persistent && !c.b.scheduled(m) {
-		t.bytes += size
-		t.sends = append(t.sends, heldSend{message: m})
-		return nil
+	if err := t.enter(); err != nil {
+		return err
 	}
-	sequence := c.b.o.Records.Next(1)
-	batch := new(records.Batch)
-	kept := m
-	if c.b.scheduled(m) {
-		kept = unscheduled(m)
-		size = int64(kept.SizeBytes())
+	defer t.leave()
+	s := heldSend{message: m, from: c.info.ID}
+	if !t.keeps(int64(m.SizeBytes()), m.Persistent || c.b.scheduled(m)) {
+		batch := new(records.Batch)
+		s = t.stage(batch, s)
+		batch.Relax() // the commit makes it durable
+		answered := make(chan error, 1)
+		c.b.o.Records.Commit(batch, func(err error) { answered <- err })
+		if err := <-answered; err != nil {
+			return fmt.Errorf("stage message %s of transaction %s: %w", m.ID, tx, err)
+		}
 	}
-	batch.StageMessage(tx, sequence, kept)
-	batch.Relax() // the commit makes it durable
-	answered := make(chan error, 1)
-	c.b.o.Records.Commit(batch, func(err error) { answered <- err })
-	if err := <-answered; err != nil {
-		return fmt.Errorf("stage message %s of transaction %s: %w", m.ID, tx, err)
-	}
-	header := *m
-	header.Body = nil
-	t.sends = append(t.sends, heldSend{message: &header, staged: sequence, size: int32(size)})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sends = append(t.sends, s)
 	return nil
+}
+
+// keeps reports whether a message stays in memory, and counts it then.
+func (t *transaction) keeps(size int64, stageable bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if stageable && t.bytes+size > t.b.o.Limits.TransactionBytes {
+		return false
+	}
+	t.bytes += size
+	return true
+}
+
+// stage writes that a message of the transaction is staged, and returns what stays
+// of it in memory.
+func (t *transaction) stage(batch *records.Batch, s heldSend) heldSend {
+	kept := s.message
+	if t.b.scheduled(kept) {
+		kept = unscheduled(kept)
+	}
+	header := *s.message
+	header.Body = nil
+	s.message, s.staged, s.size = &header, t.b.o.Records.Next(1), int32(kept.SizeBytes())
+	batch.StageMessage(t.id, s.staged, kept)
+	return s
 }
 
 // Commit makes everything of a transaction true in one batch.
@@ -90,9 +190,9 @@ func (c *Connection) Commit(ctx context.Context, tx string, done func(error)) {
 	if done == nil {
 		done = func(error) {}
 	}
-	t, err := c.transaction(tx)
-	if err != nil {
-		done(err)
+	t := c.txs[tx]
+	if t == nil {
+		done(notStarted(tx))
 		return
 	}
 	if err := c.enter(); err != nil {
@@ -108,7 +208,7 @@ func (c *Connection) Commit(ctx context.Context, tx string, done func(error)) {
 		})
 		return
 	}
-	u, err := t.unit(ctx)
+	u, err := t.unit(ctx, c)
 	if err != nil {
 		t.rollBack(message.Rollback, err.Error(), func(error) { done(err) })
 		return
@@ -121,54 +221,116 @@ func (c *Connection) Commit(ctx context.Context, tx string, done func(error)) {
 	})
 }
 
-// unit collects what a transaction has to write.
-func (t *transaction) unit(ctx context.Context) (*unit, error) {
-	u := t.c.b.newUnit()
-	for _, s := range t.sends {
-		switch b := t.c.b; {
-		case b.scheduled(s.message): // counted from the commit on (R-SCH-03)
-			if err := u.addJob(s.message, s.staged, s.size, t.id); err != nil {
+// unit collects what a transaction has to write. by is the connection that commits
+// it; nil: no client does.
+func (t *transaction) unit(ctx context.Context, by *Connection) (*unit, error) {
+	b := t.b
+	u := b.newUnit()
+	alone := by != nil // nobody else has sent anything
+	for i := range t.sends {
+		s := &t.sends[i]
+		m, err := t.header(s)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case b.scheduled(m): // counted from the commit on (R-SCH-03)
+			if err := u.addJob(m, s.staged, s.size, t.id); err != nil {
 				return nil, err
 			}
 			continue
-		case b.manages(s.message):
-			u.after = append(u.after, func() { b.scheduler.manage(s.message, func(error) {}) })
+		case b.manages(m):
+			u.after = append(u.after, func() { b.scheduler.manage(m, func(error) {}) })
 			if s.staged != 0 {
 				u.batch.DropStaged(t.id, s.staged)
 			}
 			continue
 		}
-		copies, err := t.c.b.expand(s.message, t.c.info.ID)
+		copies, err := b.expand(m, s.from)
 		if err != nil {
 			return nil, err
 		}
 		if s.staged != 0 {
-			u.staged(s.message, s.staged, s.size, t.id)
+			u.staged(m, s.staged, s.size, t.id)
+			if err := t.whole(s, copies); err != nil {
+				return nil, err
+			}
 		}
-		u.sends = append(u.sends, s.message)
+		u.sends = append(u.sends, m)
+		own := by != nil && s.from == by.info.ID
+		alone = alone && own
 		for _, c := range copies {
-			u.add(c, s.message)
-			if c.message.Persistent && c.to.durable {
-				t.c.sentTo(c.message.ID.Producer, c.to)
+			u.add(c, m)
+			if c.message.Persistent && c.to.durable && own {
+				by.sentTo(c.message.ID.Producer, c.to)
 			}
 		}
 	}
-	if err := t.c.inOrder(ctx, u, 0); err != nil {
+	if err := u.inOrder(ctx, by, alone); err != nil {
 		return nil, err
 	}
 	if err := t.removals(ctx, u); err != nil {
 		return nil, err
 	}
-	for d := range t.queues {
+	for _, d := range t.places() {
 		u.after = append(u.after, func() { d.box.force(work{command: queue.Settle{Tx: t.id, Commit: true}}) })
 	}
 	return u, nil
 }
 
+// header is the message of a send, without its body where that was staged.
+func (t *transaction) header(s *heldSend) (*message.Message, error) {
+	if s.message != nil {
+		return s.message, nil
+	}
+	m, err := t.b.o.Records.Header(&message.Entry{Body: s.staged, SizeBytes: s.size})
+	if err != nil {
+		return nil, fmt.Errorf("transaction %s: %w", t.id, err)
+	}
+	if s.schedule != nil {
+		c := *m
+		c.Schedule = new(*s.schedule)
+		c.Schedule.Properties = m.Properties
+		m = &c
+	}
+	return m, nil
+}
+
+// whole reads the body of a staged message for copies that will not be read from the
+// store.
+func (t *transaction) whole(s *heldSend, copies []copyFor) error {
+	var full *message.Message
+	for i := range copies {
+		c := &copies[i]
+		if c.message.Persistent && c.to.durable {
+			continue
+		}
+		if full == nil {
+			var err error
+			if full, err = t.b.o.Records.Message(&message.Entry{Body: s.staged, SizeBytes: s.size}); err != nil {
+				return fmt.Errorf("transaction %s: %w", t.id, err)
+			}
+		}
+		m := *c.message
+		m.Body, m.Properties = full.Body, full.Properties
+		c.message = &m
+	}
+	return nil
+}
+
+// inOrder is Connection.inOrder where the connection alone has sent what the unit
+// stores; else nobody knows what its senders sent before, and all queues are asked.
+func (u *unit) inOrder(ctx context.Context, by *Connection, alone bool) error {
+	if alone {
+		return by.inOrder(ctx, u, 0)
+	}
+	return u.catchUp(ctx)
+}
+
 // removals asks every queue for what the transaction acknowledged there, and
 // writes that it is gone. Until the transaction is settled nobody else touches it.
 func (t *transaction) removals(ctx context.Context, u *unit) error {
-	for d := range t.queues {
+	for _, d := range t.places() {
 		err := d.do(ctx, func() {
 			d.commit() // what earlier commands of this turn write must not follow the removals
 			d.apply(queue.Prepare{Tx: t.id, Reply: func(items []*queue.Item) {
@@ -180,7 +342,7 @@ func (t *transaction) removals(ctx context.Context, u *unit) error {
 				}
 			}})
 		})
-		if err != nil {
+		if err != nil && (d.durable || !d.box.isClosed()) { // else what was acknowledged there is gone
 			return fmt.Errorf("commit transaction %s: %w", t.id, err)
 		}
 	}
@@ -193,9 +355,9 @@ func (c *Connection) Rollback(ctx context.Context, tx string, done func(error)) 
 	if done == nil {
 		done = func(error) {}
 	}
-	t, err := c.transaction(tx)
-	if err != nil {
-		done(err)
+	t := c.txs[tx]
+	if t == nil {
+		done(notStarted(tx))
 		return
 	}
 	delete(c.txs, tx)
@@ -205,22 +367,30 @@ func (c *Connection) Rollback(ctx context.Context, tx string, done func(error)) 
 // rollBack settles the transaction at every queue, and drops what it staged.
 func (t *transaction) rollBack(cause message.Cause, text string, done func(error)) {
 	batch := new(records.Batch)
+	t.dropStaged(batch)
+	if !batch.Empty() {
+		batch.Relax()
+		t.b.o.Records.Commit(batch, func(error) {})
+	}
+	t.settle(queue.Settle{Cause: cause, Text: text, Done: done})
+}
+
+func (t *transaction) dropStaged(batch *records.Batch) {
 	for _, s := range t.sends {
 		if s.staged != 0 {
 			batch.DropStaged(t.id, s.staged)
 		}
 	}
-	if !batch.Empty() {
-		batch.Relax()
-		t.c.b.o.Records.Commit(batch, func(error) {})
-	}
-	t.settle(cause, text, done)
 }
 
-func (t *transaction) settle(cause message.Cause, text string, done func(error)) {
-	answer := countdown(len(t.queues), done)
-	for d := range t.queues {
-		if !d.box.force(work{command: queue.Settle{Tx: t.id, Cause: cause, Text: text, Done: answer}}) {
+// settle tells every queue how the transaction ended. It may be called by the store.
+func (t *transaction) settle(end queue.Settle) {
+	end.Tx = t.id
+	places := t.places()
+	answer := countdown(len(places), end.Done)
+	end.Done = answer
+	for _, d := range places {
+		if !d.box.force(work{command: end}) {
 			answer(nil) // the queue is gone, and the messages with it
 		}
 	}
@@ -229,5 +399,5 @@ func (t *transaction) settle(cause message.Cause, text string, done func(error))
 // rollBackLater rolls back after a commit that failed. It is called by the store,
 // and commits nothing itself: what was staged is dropped at the next start.
 func (t *transaction) rollBackLater(text string) {
-	t.settle(message.Rollback, text, func(error) {})
+	t.settle(queue.Settle{Cause: message.Rollback, Text: text, Done: func(error) {}})
 }

@@ -65,6 +65,11 @@ func (c *Connection) inOrder(ctx context.Context, u *unit, own int) error {
 	if c.gate.idle(own) {
 		return nil
 	}
+	return u.catchUp(ctx)
+}
+
+// catchUp lets the queues of a unit take what lies in their mailboxes.
+func (u *unit) catchUp(ctx context.Context) error {
 	asked := map[*destination]bool{}
 	for _, g := range u.stored {
 		if g.to.sub == nil && !asked[g.to] { // subscriptions get nothing but by units

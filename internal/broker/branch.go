@@ -1,0 +1,222 @@
+package broker
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// A branchState is how far a distributed transaction has come.
+//
+//	active ──► preparing ──► prepared ──► ending ──► gone
+//	   │           └► gone      ▲            │
+//	   │ time-out               └────────────┤ it could not be ended now
+//	   ▼                                     └► by hand ──► gone (forgotten)
+//	timed out ──► gone
+type branchState uint8
+
+const (
+	branchActive    branchState = iota
+	branchPreparing             // its batch is on the way
+	branchPrepared              // it is in the store, and waits for its outcome
+	branchEnding                // it is being committed or rolled back
+	branchByHand                // someone ended it, and its transaction manager is to be told
+	branchTimedOut              // it was rolled back, and its client does not know yet
+)
+
+var branchStates = [...]string{"active", "preparing", "prepared", "ending", "by-hand", "timed-out"}
+
+func (s branchState) String() string { return branchStates[s] }
+
+// A branch is a distributed (XA) transaction: of the broker, not of a connection, so
+// that it can be prepared, committed and rolled back by any (OpenWire 11). What it
+// has prepared is in the store, and outlives the process.
+type branch struct {
+	transaction
+	xid   message.XID
+	begun int64 // Unix milliseconds; of one that was prepared before this process, when that was
+
+	// Guarded by branches.mu.
+	state  branchState
+	stored *records.Prepared // from its prepare on
+}
+
+// branches are the distributed transactions there are. Its lock is taken for moments.
+type branches struct {
+	mu sync.Mutex
+	of map[string]*branch // by id
+	// ended remembers, of so many transactions that have ended, whether they were
+	// committed: for clients whose connection was lost while they waited for the answer.
+	ended  map[string]bool
+	oldest []string // of ended
+}
+
+// maxEnded is how many ended transactions are remembered.
+const maxEnded = 4096
+
+func newBranches() branches {
+	return branches{of: map[string]*branch{}, ended: map[string]bool{}}
+}
+
+func (g *branches) find(id string) *branch {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.of[id]
+}
+
+// A TransactionEndedError says that a transaction has ended otherwise than it was
+// asked to.
+type TransactionEndedError struct {
+	Committed bool  // else it was rolled back
+	ByHand    bool  // someone decided so, over the head of the transaction manager
+	TimedOut  bool  // it had taken too long
+	Why       error // it was rolled back; nil: someone wanted it so
+}
+
+// Error tells what became of the transaction.
+func (e *TransactionEndedError) Error() string {
+	what := "the transaction was rolled back"
+	switch {
+	case e.Committed:
+		what = "the transaction was committed"
+	case e.TimedOut:
+		what += " because it took too long"
+	}
+	if e.ByHand {
+		what += " by hand"
+	}
+	if e.Why != nil {
+		what += ": " + e.Why.Error()
+	}
+	return what
+}
+
+// Unwrap gives the reason.
+func (e *TransactionEndedError) Unwrap() error { return e.Why }
+
+// take changes the state of a transaction that is in one of the states from.
+func (g *branches) take(xid message.XID, to branchState, from ...branchState) (br *branch, was branchState, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	br = g.of[xid.String()]
+	if br == nil {
+		return nil, 0, notStarted(xid.String())
+	}
+	for _, s := range from {
+		if br.state == s {
+			br.state = to
+			return br, s, nil
+		}
+	}
+	switch br.state {
+	case branchByHand:
+		return nil, 0, &TransactionEndedError{Committed: br.stored.Outcome == records.Committed, ByHand: true}
+	case branchTimedOut:
+		return br, br.state, &TransactionEndedError{TimedOut: true}
+	}
+	return nil, 0, fmt.Errorf("transaction %s is %s: %w", br.id, br.state, message.ErrState)
+}
+
+// takeXA is branches.take for a client. One that has timed out is gone once its
+// client was told.
+func (c *Connection) takeXA(xid message.XID, to branchState, from ...branchState) (br *branch, was branchState, err error) {
+	br, was, err = c.b.branches.take(xid, to, from...)
+	if err != nil && br != nil {
+		c.b.branches.drop(br, false)
+	}
+	return br, was, err
+}
+
+// set changes the state of a transaction that its caller has taken.
+func (g *branches) set(br *branch, to branchState) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	br.state = to
+}
+
+// drop forgets a transaction that has ended.
+func (g *branches) drop(br *branch, committed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.of[br.id] == br {
+		delete(g.of, br.id)
+	}
+	if _, known := g.ended[br.id]; !known {
+		g.oldest = append(g.oldest, br.id)
+	}
+	g.ended[br.id] = committed
+	if len(g.oldest) > maxEnded {
+		delete(g.ended, g.oldest[0])
+		g.oldest = g.oldest[1:]
+	}
+}
+
+// begunBy are the transactions of a connection that are not prepared.
+func (g *branches) begunBy(c *Connection) (active, timedOut []*branch) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, br := range g.of {
+		switch {
+		case br.c != c:
+		case br.state == branchActive:
+			active = append(active, br)
+		case br.state == branchTimedOut:
+			timedOut = append(timedOut, br)
+		}
+	}
+	return active, timedOut
+}
+
+// BeginXA begins a distributed transaction, or joins one that is active. again says
+// that the client may be repeating, on a new connection, what it did on the one
+// before: then over tells that the transaction is prepared, or has ended, already.
+//
+// Errors: ErrExists for a transaction that takes nothing any more.
+func (c *Connection) BeginXA(xid message.XID, again bool) (over bool, err error) {
+	g := &c.b.branches
+	id := xid.String()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	br := g.of[id]
+	if br == nil {
+		if _, known := g.ended[id]; known && again {
+			return true, nil
+		}
+		g.of[id] = &branch{transaction: transaction{b: c.b, c: c, id: id, queues: map[*destination]bool{}}, xid: xid, begun: c.b.now()}
+		return false, nil
+	}
+	switch {
+	case br.state == branchActive, br.state == branchTimedOut:
+		return false, nil
+	case again:
+		return true, nil
+	}
+	return false, fmt.Errorf("transaction %s is %s: %w", id, br.state, message.ErrExists)
+}
+
+// OutcomeXA tells whether a transaction that has ended was committed, as far as that
+// is remembered.
+func (c *Connection) OutcomeXA(xid message.XID) (committed, known bool) {
+	g := &c.b.branches
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	committed, known = g.ended[xid.String()]
+	return committed, known
+}
+
+// Recover lists the transactions that are prepared, and those that were ended by hand
+// and not forgotten by their transaction manager.
+func (b *Broker) Recover() []message.XID {
+	var all []message.XID
+	for _, t := range b.Transactions() {
+		if t.Prepared != 0 {
+			all = append(all, t.XID)
+		}
+	}
+	return all
+}
+
+// HasXA reports whether there is such a transaction.
+func (c *Connection) HasXA(xid message.XID) bool { return c.b.branches.find(xid.String()) != nil }

@@ -1,0 +1,151 @@
+package broker
+
+import (
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
+)
+
+// restoreBranches takes over the prepared transactions of an earlier process. It
+// comes before the destinations are opened, which ask for what is theirs.
+func (b *Broker) restoreBranches() {
+	found := b.o.Records.Prepared()
+	for i := range found {
+		p := &found[i]
+		br := &branch{transaction: transaction{b: b, id: p.XID.String(), over: true, queues: map[*destination]bool{}}, xid: p.XID,
+			begun: p.At, state: branchPrepared, stored: p}
+		if p.Outcome != records.InDoubt {
+			br.state = branchByHand
+		}
+		for _, s := range p.Sends {
+			br.sends = append(br.sends, heldSend{staged: s.Sequence, size: s.SizeBytes, schedule: s.Schedule})
+		}
+		b.branches.of[br.id] = br
+	}
+}
+
+// joinBranches tells the prepared transactions which destinations have what they
+// acknowledge.
+func (b *Broker) joinBranches() {
+	of := map[records.QueueID]*destination{}
+	b.mu.Lock()
+	for _, d := range b.queues {
+		of[d.id] = d
+	}
+	for _, s := range b.subscriptions {
+		of[s.d.id] = s.d
+	}
+	b.mu.Unlock()
+	for _, br := range b.branches.of {
+		for i := range br.stored.Acks {
+			if d := of[br.stored.Acks[i].Queue]; d != nil { // else it was removed, and the messages with it
+				br.queues[d] = true
+			}
+		}
+	}
+}
+
+// resolve finds the destinations that the transaction's messages are in now: one that
+// was lost meanwhile is opened anew, one that was removed has taken them along.
+func (br *branch) resolve() error {
+	now := map[*destination]bool{}
+	for _, d := range br.places() {
+		n, err := br.b.current(d)
+		if err != nil {
+			return err
+		}
+		if n != nil {
+			now[n] = true
+		}
+	}
+	br.mu.Lock()
+	defer br.mu.Unlock()
+	br.queues = now
+	return nil
+}
+
+// current is the destination that has taken d's place, or d itself; nil if there is
+// none.
+func (b *Broker) current(d *destination) (*destination, error) {
+	if d.sub != nil || !d.durable {
+		if d.box.isClosed() && !d.durable {
+			return nil, nil
+		}
+		return d, nil
+	}
+	b.mu.Lock()
+	n, lost := b.queues[d.name], b.lost[d.name]
+	b.mu.Unlock()
+	switch {
+	case n != nil && n.id == d.id:
+		return n, nil
+	case n == nil && lost:
+		return b.queue(d.name)
+	}
+	return nil, nil
+}
+
+// held are the entries of a queue that prepared transactions acknowledge, by lane and
+// position.
+func (g *branches) held(q records.QueueID) map[uint8]map[uint64]queue.Held {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := map[uint8]map[uint64]queue.Held{}
+	consumers := map[records.Holder]*queue.Consumer{}
+	for _, br := range g.of {
+		if br.stored == nil {
+			continue
+		}
+		for i := range br.stored.Acks {
+			a := &br.stored.Acks[i]
+			if a.Queue != q {
+				continue
+			}
+			k := consumers[a.Holder]
+			if k == nil {
+				k = &queue.Consumer{ID: a.Holder.Consumer, Connection: a.Holder.Connection, ClientID: a.Holder.ClientID,
+					Address: a.Holder.Address, Protocol: a.Holder.Protocol}
+				consumers[a.Holder] = k
+			}
+			lane := found[uint8(a.Lane)]
+			if lane == nil {
+				lane = map[uint64]queue.Held{}
+				found[uint8(a.Lane)] = lane
+			}
+			lane[a.Position] = queue.Held{Tx: br.id, Consumer: k, HandedOut: a.HandedOut, HandOuts: a.HandOuts, Told: int(a.Told)}
+		}
+	}
+	return found
+}
+
+// heldPage is how many entries are read at once for restoreHeld.
+const heldPage = 1000
+
+// restoreHeld tells the machine of what prepared transactions acknowledge here. All
+// entries in front of these are read: they were in memory before, too, since later
+// ones had been handed out.
+func (d *destination) restoreHeld() error {
+	for lane, held := range d.b.branches.held(d.id) {
+		last := uint64(0)
+		for position := range held {
+			last = max(last, position)
+		}
+		for after := uint64(0); after < last; {
+			stored, err := d.b.o.Records.Page(d.id, records.Lane(lane), after, heldPage)
+			if err != nil {
+				return err
+			}
+			var items []*queue.Item
+			for i := range stored {
+				if stored[i].Entry.Position <= last {
+					items = append(items, queue.StoredItem(stored[i].Entry, stored[i].Counts, stored[i].HasCounts))
+				}
+			}
+			if len(items) == 0 {
+				break // the last ones are gone
+			}
+			d.machine.RestoreHeld(lane, items, held, d.b.now())
+			after = items[len(items)-1].Position
+		}
+	}
+	return nil
+}
