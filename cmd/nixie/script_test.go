@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 //	terminate      sends it SIGTERM. It must exit with status 0; its log is in the
 //	               file log. ("stop" is testscript's own: it ends the script)
 //	crash          kills it
+//	hangup         sends it SIGHUP and waits until it has logged what came of it
 //	app            see app_test.go
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -34,7 +35,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "terminate": terminate, "crash": crash,
+			"start": start, "terminate": terminate, "crash": crash, "hangup": hangup,
 		},
 	})
 }
@@ -100,4 +101,20 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	s := ts.Value(brokerKey{}).(*served)
 	ts.Check(s.cmd.Process.Kill())
 	_ = s.cmd.Wait() // it was killed
+}
+
+func hangup(ts *testscript.TestScript, neg bool, args []string) {
+	s := ts.Value(brokerKey{}).(*served)
+	outcomes := func() int {
+		log := ts.ReadFile("log")
+		return strings.Count(log, "configuration reloaded") + strings.Count(log, "configuration not reloaded")
+	}
+	before, deadline := outcomes(), time.Now().Add(patience)
+	ts.Check(s.cmd.Process.Signal(syscall.SIGHUP))
+	for outcomes() == before {
+		if time.Now().After(deadline) {
+			ts.Fatalf("nothing came of SIGHUP; the log:\n%s", ts.ReadFile("log"))
+		}
+		time.Sleep(10 * time.Millisecond) // another process's log tells when it is done, and nothing else
+	}
 }

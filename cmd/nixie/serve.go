@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -21,7 +22,8 @@ import (
 const serveLong = `
 Run the broker until SIGTERM or SIGINT, which stop it cleanly: consumers' messages are
 given back, nothing that was accepted is lost, and the exit status is 0. A second
-signal ends it at once.
+signal ends it at once. SIGHUP reads the configuration file again: see 'nixie config
+reload'.
 
 Once every listener accepts, one line on standard output says where:
 
@@ -86,7 +88,14 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 	if err != nil {
 		return err
 	}
-	s, err := server.Start(ctx, server.Options{Config: cfg, Log: log, Admin: adminOf(ctx, log, cfg)})
+	hangup := make(chan os.Signal, 1) // one is enough: the file is read after it came
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	so := server.Options{Config: cfg, Log: log, Admin: adminOf(ctx, log)}
+	if o.File != "" {
+		so.Load = func() (*config.Config, []config.Notice, error) { return config.Load(o) }
+	}
+	s, err := server.Start(ctx, so)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w: stop what listens there, or choose another address with --listen or --admin", err)
 	}
@@ -96,15 +105,24 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 	if _, err := fmt.Fprintln(e.out, s.Ready()); err != nil {
 		log.Warn("the ready line could not be written", "err", err)
 	}
-	<-ctx.Done()
-	log.Info("stopping")
-	s.Stop()
-	return nil
+	for {
+		select {
+		case <-hangup:
+			if _, err := s.Reload(ctx, false); errors.Is(err, message.ErrState) {
+				log.Warn("SIGHUP: nothing reloaded", "err", err)
+			} // other errors are logged already
+			continue
+		case <-ctx.Done():
+		}
+		log.Info("stopping")
+		s.Stop()
+		return nil
+	}
 }
 
 // adminOf makes the handler of the admin listener; ctx ends when the broker is to
 // stop.
-func adminOf(ctx context.Context, log *slog.Logger, cfg *config.Config) func(*server.Server) http.Handler {
+func adminOf(ctx context.Context, log *slog.Logger) func(*server.Server) http.Handler {
 	return func(s *server.Server) http.Handler {
 		h, err := admin.New(admin.Options{
 			Broker:   s.Broker,
@@ -112,7 +130,8 @@ func adminOf(ctx context.Context, log *slog.Logger, cfg *config.Config) func(*se
 			Version:  version(),
 			Started:  s.Started(),
 			Log:      log,
-			Config:   func() *config.Config { return cfg },
+			Config:   s.Config,
+			Reload:   reloadOf(s),
 			Stopping: func() bool { return ctx.Err() != nil },
 			Space: func() (admin.Space, error) {
 				space, err := s.Space()
@@ -128,5 +147,20 @@ func adminOf(ctx context.Context, log *slog.Logger, cfg *config.Config) func(*se
 			panic("a server that has started has a broker: " + err.Error())
 		}
 		return h
+	}
+}
+
+// reloadOf is a reload for the admin listener.
+func reloadOf(s *server.Server) func(context.Context, bool) (*admin.Reloaded, error) {
+	return func(ctx context.Context, dry bool) (*admin.Reloaded, error) {
+		r, err := s.Reload(ctx, dry)
+		if err != nil {
+			return nil, err
+		}
+		reply := &admin.Reloaded{File: r.File, Changes: r.Changes}
+		for _, n := range r.Warnings {
+			reply.Warnings = append(reply.Warnings, n.String())
+		}
+		return reply, nil
 	}
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -54,6 +55,9 @@ type Options struct {
 	// Config is the configuration that holds now; nil: questions about policies are
 	// not answered.
 	Config func() *config.Config
+	// Reload reads the configuration again and makes hold what can; dry only tells the
+	// difference. nil: there is nothing to reload.
+	Reload func(ctx context.Context, dry bool) (*Reloaded, error)
 	// Body decodes a message's body for people: limit is how many bytes of text
 	// at the most; nil: bodies are not shown.
 	Body func(m *message.Message, limit int) (Body, error)

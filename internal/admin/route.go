@@ -36,6 +36,7 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 	get("/api/v1/queues/{queue}", s.queue)
 	get("/api/v1/scheduled", s.scheduled)
 	post("/api/v1/scheduled/{id}/remove", s.removeScheduled)
+	post("/api/v1/reload", s.reload)
 	get("/api/v1/policy", s.explain)
 	get("/api/v1/policy/simulate", s.simulate)
 	get("/api/v1/policy/lint", s.lint)

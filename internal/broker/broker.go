@@ -34,6 +34,8 @@ type Broker struct {
 
 	interceptors atomic.Pointer[interceptors]
 	policies     atomic.Pointer[func(message.Destination) Policy] // changed with creating held
+	lifetimes    atomic.Bool                                      // Options.Lifetimes, and unrouted Options.Unrouted; the same
+	unrouted     atomic.Bool
 
 	consuming, producing *census
 	watchers             atomic.Int64 // subscriptions to advisories other than those of temporary destinations
@@ -106,6 +108,8 @@ func New(o Options) (*Broker, error) {
 	}
 	b.interceptors.Store(i)
 	b.policies.Store(&o.Policy)
+	b.lifetimes.Store(o.Lifetimes)
+	b.unrouted.Store(o.Unrouted)
 	b.consuming, b.producing = newCensus(), newCensus()
 	b.branches = newBranches()
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())

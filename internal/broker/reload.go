@@ -13,6 +13,8 @@ type Reload struct {
 	Policy       func(message.Destination) Policy // nil: the defaults
 	Interceptors Interceptors
 	Destinations []message.Destination // made if they are not there; those that are stay
+	// Lifetimes and Unrouted are as in Options.
+	Lifetimes, Unrouted bool
 }
 
 // Reload makes other options hold: for destinations that are there from their next
@@ -50,6 +52,8 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 	defer b.creating.Unlock()
 	b.policies.Store(&r.Policy)
 	b.interceptors.Store(i)
+	b.lifetimes.Store(r.Lifetimes)
+	b.unrouted.Store(r.Unrouted)
 	b.mu.Lock()
 	clear(b.virtual)
 	all := make([]*destination, 0, len(b.queues)+len(b.subscriptions))

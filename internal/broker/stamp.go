@@ -57,7 +57,7 @@ func (c *Connection) shape(m *message.Message) {
 	if o.UserID {
 		m.UserID = c.info.User
 	}
-	if o.Lifetimes && !m.Destination.IsComposite() {
+	if c.b.lifetimes.Load() && !m.Destination.IsComposite() {
 		m.Expiration = c.b.expirationAt(m.Destination, m.Expiration)
 	}
 }
@@ -65,7 +65,7 @@ func (c *Connection) shape(m *message.Message) {
 // expirationAt gives the expiration that a message has at a destination, which
 // may have rules of its own about that (R-HQ-61).
 func (b *Broker) expirationAt(to message.Destination, expiration int64) int64 {
-	if !b.o.Lifetimes {
+	if !b.lifetimes.Load() {
 		return expiration
 	}
 	return b.policy(to).Lifetime.Expiration(expiration, b.now())

@@ -12,7 +12,7 @@ import (
 // what becomes of it there is no matter of these rules (R-HQ-110).
 func (x *expansion) unrouted(to message.Destination, m *message.Message) error {
 	b := x.b
-	if !b.o.Unrouted || to.Kind != message.Topic || to.IsAdvisory() {
+	if !b.unrouted.Load() || to.Kind != message.Topic || to.IsAdvisory() {
 		return nil
 	}
 	rules := b.policy(to).Rules

@@ -45,6 +45,20 @@ type addressSetting struct {
 	place   *element // while the file is read
 }
 
+// listed are the settings of one address-setting.
+func (a *addressSetting) listed() []Setting { return inOrder(a.values) }
+
+// inOrder lists settings by settingOrder.
+func inOrder(values map[string]Setting) []Setting {
+	var list []Setting
+	for _, name := range settingOrder {
+		if v, ok := values[name]; ok {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
 // settingOrder is the order in which the settings of an Effective are listed.
 var settingOrder = []string{
 	setAttempts, setDelay, setMultiplier, setCollision, setMaxDelay,
@@ -183,11 +197,7 @@ func (s *AddressSettings) policy(d message.Destination) Effective {
 		e.Rules.Name, e.Rules.Source = "address-setting "+m.first.pattern.text, m.first.source
 		e.Source, e.Destination.Name = m.first.source, m.first.pattern.text
 	}
-	for _, name := range settingOrder {
-		if v, ok := m.values[name]; ok {
-			e.Settings = append(e.Settings, v)
-		}
-	}
+	e.Settings = inOrder(m.values)
 	p := s.redelivery(m)
 	p.Destination = d
 	p.Name, p.Source = e.Rules.Name, e.Rules.Source

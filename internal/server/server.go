@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/access"
@@ -28,6 +29,9 @@ type Options struct {
 	Config *config.Config
 	Log    *slog.Logger
 	Clock  clock.Clock // nil: the machine's
+	// Load reads the configuration once more, for Reload; nil: there is no file that
+	// could have changed.
+	Load func() (*config.Config, []config.Notice, error)
 	// Admin makes the handler of the admin listener; nil: it only tells that the
 	// server is alive.
 	Admin func(*Server) http.Handler
@@ -47,6 +51,8 @@ type Server struct {
 	listeners  []*listener
 	admin      *adminListener
 	started    time.Time
+	config     atomic.Pointer[config.Config] // changed with reloading held
+	reloading  sync.Mutex
 
 	// conns ends the connections; rest ends what is behind them.
 	conns     context.Context
@@ -64,6 +70,7 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 		o.Clock = clock.System{}
 	}
 	s := &Server{o: o, started: o.Clock.Now()}
+	s.config.Store(o.Config)
 	if a := o.Config.Access; a != nil {
 		s.access = access.New(*a)
 	}
@@ -101,7 +108,6 @@ func (s *Server) startBroker(rec *records.Records) error {
 	if err != nil {
 		return err
 	}
-	policies := c.Resolver()
 	events := &eventLog{log: s.o.Log, clock: s.o.Clock}
 	s.Broker, err = broker.New(broker.Options{
 		Name:         c.BrokerName,
@@ -124,21 +130,14 @@ func (s *Server) startBroker(rec *records.Records) error {
 		ForcePersistent: c.ForcePersistent,
 		UserID:          c.UserID,
 		RejectDurable:   c.RejectDurableConsumers,
-		Lifetimes:       policies.Lifetimes(),
-		Unrouted:        policies.Unrouted(),
+		Lifetimes:       c.Resolver().Lifetimes(),
+		Unrouted:        c.Resolver().Unrouted(),
 		MarksOff:        !c.HandOutMarks,
 		NoScheduler:     c.NoScheduler,
 		MaxRepeat:       c.MaxSchedulerRepeat,
 		BlockWhenFull:   c.Store.OnFull == config.Block,
-		Policy: func(d message.Destination) broker.Policy {
-			e := policies.Policy(d)
-			return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered,
-				Exclusive:  e.AllConsumersExclusive,
-				Lifetime:   e.Lifetime,
-				Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
-				Advisories: advisoriesOf(e.Advisories)}
-		},
-		AdvisoryTopic: openwire.AdvisoryTopic,
+		Policy:          policies(c),
+		AdvisoryTopic:   openwire.AdvisoryTopic,
 		Listen: func(e broker.Event) {
 			s.advisories.Listen(e)
 			events.listen(e)
@@ -150,6 +149,19 @@ func (s *Server) startBroker(rec *records.Records) error {
 	s.behind.Go(func() { _ = s.Broker.Run(s.rest) })
 	s.behind.Go(func() { s.advisories.Run(s.rest, openwire.On(s.Broker)) })
 	return nil
+}
+
+// policies tells the broker what a configuration has for a destination.
+func policies(c *config.Config) func(message.Destination) broker.Policy {
+	resolver := c.Resolver()
+	return func(d message.Destination) broker.Policy {
+		e := resolver.Policy(d)
+		return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered,
+			Exclusive:  e.AllConsumersExclusive,
+			Lifetime:   e.Lifetime,
+			Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
+			Advisories: advisoriesOf(e.Advisories)}
+	}
 }
 
 func stamping(c *config.TimeStamping) *broker.Stamping {
@@ -183,8 +195,9 @@ func (s *Server) Ready() string {
 	return b.String()
 }
 
-// Config is what the server was started with.
-func (s *Server) Config() *config.Config { return s.o.Config }
+// Config is the configuration that holds: what the server was started with, and what
+// was reloaded since.
+func (s *Server) Config() *config.Config { return s.config.Load() }
 
 // Access says who clients and people are; nil: nobody is asked.
 func (s *Server) Access() *access.Control { return s.access }
