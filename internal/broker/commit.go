@@ -230,7 +230,7 @@ func (w *turnWriter) send() {
 		}
 		for _, g := range w.gains {
 			if err == nil {
-				g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}}})
+				g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}, Moved: true}})
 			}
 		}
 		d.giveBatch(w.batch)

@@ -27,6 +27,7 @@ type Connection struct {
 
 	txs       map[string]*transaction
 	producers map[string]map[*destination]bool // the queues a producer has sent to
+	fanned    map[string]int64                 // the last message of a producer that went to several destinations, or a topic
 
 	mu        sync.Mutex
 	consumers map[string]*consumer
@@ -69,6 +70,7 @@ func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Conn
 		closed:    make(chan struct{}),
 		txs:       map[string]*transaction{},
 		producers: map[string]map[*destination]bool{},
+		fanned:    map[string]int64{},
 		consumers: map[string]*consumer{},
 		opened:    map[string]bool{},
 	}
@@ -195,6 +197,7 @@ func (c *Connection) forget(producer string) {
 		d.box.force(work{command: queue.ForgetProducer{Producer: producer}})
 	}
 	delete(c.producers, producer)
+	delete(c.fanned, producer)
 }
 
 // AddDestination makes a destination. A temporary one belongs to the connection.

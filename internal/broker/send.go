@@ -193,15 +193,62 @@ func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
 }
 
 func (c *Connection) fanOut(ctx context.Context, m *message.Message, done func(error)) {
+	if last, sent := c.fanned[m.ID.Producer]; sent && m.ID.Sequence <= last {
+		c.suppress(m, done)
+		return
+	}
 	u, err := c.b.fanOut(m, c.info.ID)
 	if err == nil {
 		err = c.inOrder(ctx, u, 1)
 	}
-	if err != nil {
+	known := false
+	if err == nil {
+		known, err = c.knownAlready(ctx, u, m)
+	}
+	switch {
+	case err != nil:
 		done(err)
 		return
+	case known:
+		c.suppress(m, done)
+		return
+	}
+	if p := m.ID.Producer; p != "" {
+		c.fanned[p] = m.ID.Sequence
+		for _, g := range u.stored {
+			c.sentTo(p, g.to)
+		}
 	}
 	u.commit(done)
+}
+
+// suppress answers a message that a client has sent once more, since it did not get
+// the answer to the first (C21).
+func (c *Connection) suppress(m *message.Message, done func(error)) {
+	c.b.tell(Event{Kind: Suppressed, Destination: m.Destination, Message: m.ID})
+	done(nil)
+}
+
+// knownAlready takes the copies out of a unit that its destinations were given by an
+// earlier connection of the client. known says that it was all of them. What was
+// not to be kept was handed out then, too, or its consumers are gone.
+func (c *Connection) knownAlready(ctx context.Context, u *unit, m *message.Message) (known bool, err error) {
+	if _, sent := c.fanned[m.ID.Producer]; sent || !c.info.Reconnect || len(u.stored) == 0 {
+		return false, nil // what comes after a new one is new
+	}
+	kept := u.stored[:0]
+	for _, g := range u.stored {
+		has := false
+		err := g.to.do(ctx, func() { has = g.to.machine.Sent(m.ID.Producer, m.ID.Sequence) })
+		if err != nil {
+			return false, err
+		}
+		if !has {
+			kept = append(kept, g)
+		}
+	}
+	u.stored = kept
+	return len(kept) == 0, nil
 }
 
 // countdown calls done once, when it was called n times itself, with the first error.

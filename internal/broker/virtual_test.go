@@ -432,3 +432,55 @@ func TestDestinationsAtStart(t *testing.T) {
 		h.came("declared with isDLQ (R-DLQ-21)", o, err, Outcome{})
 	})
 }
+
+// What a client sends once more, on the same connection or after a fail-over, is not
+// fanned out twice, nor forgotten half way (C21).
+func TestC21ResentToATopicIsNotFannedOutTwice(t *testing.T) {
+	t.Parallel()
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn}}), func(h *house) {
+		x := topicNamed("VirtualTopic.X")
+		c := h.client()
+		c.make("Consumer.A.VirtualTopic.X", "Consumer.B.VirtualTopic.X")
+		k := c.consume(x, func(s *ConsumerSpec) { s.Subscription = "s" })
+		c.closeConsumer(k, Delivery{})
+		places := []Place{At(queueNamed("Consumer.A.VirtualTopic.X")), At(queueNamed("Consumer.B.VirtualTopic.X")), {ClientID: c.id, Subscription: "s"}}
+		check := func(what string, want ...string) {
+			h.t.Helper()
+			for _, p := range places {
+				if got := h.all(p); !slices.Equal(got, want) {
+					h.t.Errorf("%s: %s has %q, want %q", what, p, got, want)
+				}
+			}
+		}
+		one, two := c.msg(x, "1"), c.msg(x, "2")
+		c.must(c.send(one, ""))
+		c.must(c.send(one, ""))
+		check("on the same connection", "1")
+		c.must(c.send(two, ""))
+		for _, tt := range []struct {
+			name string
+			lose func()
+		}{
+			{"the connection is lost", func() { c.c.Close(message.ConnectionLost, "", queue.UnknownLast) }},
+			{"the power fails", h.kill},
+			{"the broker restarts", h.restart},
+		} {
+			tt.lose()
+			conn, err := h.broker.Connect(h.t.Context(), ClientInfo{ID: c.id, ClientID: c.id, Reconnect: true, Kick: func(error) {}}, c)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			c.c = conn
+			c.must(c.send(two, ""))
+			check(tt.name, "1", "2")
+		}
+		if n := h.broker.Counted(Suppressed); n != 1 { // since the last start
+			t.Errorf("%d counted as suppressed", n)
+		}
+		c.make("Consumer.C.VirtualTopic.X") // it came between: the one that resends is none the wiser
+		c.must(c.send(c.msg(x, "3"), ""))
+		check("the next", "1", "2", "3")
+		c.c.Close(message.Closed, "", -1)
+		h.holds(At(queueNamed("Consumer.C.VirtualTopic.X")), "3")
+	})
+}

@@ -28,7 +28,12 @@ type Enqueue struct {
 type Expect struct{ Positions []uint64 }
 
 // Arrive adds items that were expected and are now stored, or are not to be.
-type Arrive struct{ Items []*Item }
+type Arrive struct {
+	Items []*Item
+	// Moved says that they come from another destination: their producers have not
+	// sent them here.
+	Moved bool
+}
 
 // Cancel takes an Expect back.
 type Cancel struct{ Positions []uint64 }

@@ -70,7 +70,7 @@ func (m *Machine) arrive(c Arrive) {
 	for _, it := range c.Items {
 		it.lane = m.o.LaneOf(it.Priority)
 		delete(m.expected, it.Position)
-		if it.Durable && it.Overlay == nil { // its producer's own, not moved here from elsewhere
+		if it.Durable && !c.Moved {
 			m.producers.arrived(it.ID.Producer, it.ID.Sequence)
 		}
 		m.stats.Enqueued++

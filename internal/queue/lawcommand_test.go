@@ -106,7 +106,7 @@ func (d *driver) arrive(t *rapid.T) {
 	}
 	d.store(t, it)
 	d.alive[it.Position] = true
-	d.do(t, Arrive{Items: []*Item{it}}, func() { d.q.enqueue(d.naively(it), false, true) })
+	d.do(t, Arrive{Items: []*Item{it}, Moved: it.Overlay != nil}, func() { d.q.enqueue(d.naively(it), false, true) })
 }
 
 func (d *driver) attach(t *rapid.T) {

@@ -147,7 +147,7 @@ func (r *pageRace) store(t *rapid.T) {
 func (r *pageRace) arrive(t *rapid.T) {
 	it := take(t, &r.stored)
 	r.due[it.Position] = true
-	r.do(t, Arrive{Items: []*Item{it}})
+	r.do(t, Arrive{Items: []*Item{it}, Moved: it.Overlay != nil})
 }
 
 func (r *pageRace) cancel(t *rapid.T) {

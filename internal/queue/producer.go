@@ -69,6 +69,13 @@ func (g *producers) arrived(name string, sequence int64) {
 	p.last = max(p.last, sequence)
 }
 
+// Sent reports whether the queue was given a message of a producer before, or a
+// later one.
+func (m *Machine) Sent(producer string, sequence int64) bool {
+	p := m.producers.find(producer)
+	return p != nil && sequence <= p.last
+}
+
 // find gets what is known of a producer, and notes that it was heard of.
 func (g *producers) find(name string) *producer {
 	if p := g.young[name]; p != nil {

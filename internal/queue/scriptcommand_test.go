@@ -154,7 +154,7 @@ func (s *script) cmdArrive(a *args) {
 	for _, p := range a.positions() {
 		it := s.item(p, a)
 		it.Stored = it.Durable
-		s.apply(Arrive{Items: []*Item{it}})
+		s.apply(Arrive{Items: []*Item{it}, Moved: it.Overlay != nil})
 	}
 }
 
