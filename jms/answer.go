@@ -29,6 +29,16 @@ func DeadLetter(reason string, cause error) error {
 // in cause, and the failure does not count.
 func DoNotCount(cause error) error { return &answerError{uncounted: true, cause: cause} }
 
+// RetryDelay is the delay that a RetryAfter in err asks for; ok is false where there is
+// none.
+func RetryDelay(err error) (d time.Duration, ok bool) {
+	v := verdictOf(err)
+	if v.retry == nil {
+		return 0, false
+	}
+	return *v.retry, true
+}
+
 type answerError struct {
 	retry             *time.Duration
 	giveUp, uncounted bool
@@ -140,7 +150,11 @@ func throwableOf(err error) *wire.Throwable {
 	at := &first
 	for n := 0; err != nil && n < maxChain; n++ {
 		err = skipAnswers(err)
-		t := &wire.Throwable{Class: fmt.Sprintf("%T", err), Message: wire.NewText(shortened(err.Error()))}
+		class := fmt.Sprintf("%T", err)
+		if _, ok := err.(*answerError); ok {
+			class = "jms.DeadLetter"
+		}
+		t := &wire.Throwable{Class: class, Message: wire.NewText(shortened(err.Error()))}
 		if p, ok := err.(*PanicError); ok {
 			t.Stack = stackOf(p.Stack)
 		}

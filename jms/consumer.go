@@ -242,6 +242,14 @@ func (k *Consumer) SetRedeliveryPolicy(p RedeliveryPolicy) {
 // Destination is what the consumer was made for.
 func (k *Consumer) Destination() Destination { return k.from }
 
+// Waiting is how many messages failed at this consumer and wait to be delivered again
+// by it. Where it is closed before, the broker gives them to whoever comes, at once.
+func (k *Consumer) Waiting() int {
+	k.session.c.mu.Lock()
+	defer k.session.c.mu.Unlock()
+	return len(k.in.waiting)
+}
+
 // ID is the consumer's id, as it stands in the stories of messages.
 func (k *Consumer) ID() string { return k.id.String() }
 

@@ -58,7 +58,7 @@ func (s *Session) runHandlers() {
 		m.delivery = d
 		c.mu.Unlock()
 		if err == nil {
-			err = callHandler(s.root, h, m)
+			err = h.Call(s.root, m)
 		}
 		s.handled(k, d, err)
 	}
@@ -85,8 +85,8 @@ func (s *Session) takeForHandler(turn int) (*Consumer, *delivery, int64) {
 	return nil, nil, at
 }
 
-// callHandler runs a handler. Its panic is its error.
-func callHandler(ctx context.Context, h Handler, m *Message) (err error) {
+// Call runs the handler. Its panic is its error, a *PanicError.
+func (h Handler) Call(ctx context.Context, m *Message) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicked(v)
