@@ -23,7 +23,7 @@ func TestDocShowsTheTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(raw)
-	for name, want := range map[string]string{"elements": elementTable(), "options": optionTable()} {
+	for name, want := range map[string]string{"elements": elementTable(), "options": optionTable(), "yaml": yamlTable()} {
 		begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->"
 		head, rest, ok1 := strings.Cut(page, begin)
 		got, tail, ok2 := strings.Cut(rest, end)
@@ -150,4 +150,108 @@ func optionTable() string {
 	}
 	write(&b, "**options of a connector's URI**", lines)
 	return b.String()
+}
+
+// yamlTable writes every key of our own YAML. Keys that were shown under another
+// path are not shown again.
+func yamlTable() string {
+	var b strings.Builder
+	b.WriteString("\n| key | value | meaning |\n|---|---|---|\n")
+	shown := map[string]string{} // the path, by the names of keys and their kinds
+	var walk func(path string, f yamlForm)
+	keys := func(path string, keys []yamlKey) {
+		for _, k := range keys {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", path+k.name, formInWords(k.form), strings.ReplaceAll(k.form.doc, "|", "\\|"))
+			walk(path+k.name, k.form)
+		}
+	}
+	walk = func(path string, f yamlForm) {
+		switch f.kind {
+		case formList:
+			walk(path+"[]", *f.of)
+		case formEither:
+			seen := map[string]bool{} // what several kinds have is shown once, with the words of all
+			words := map[string][]string{}
+			for _, e := range f.either {
+				for _, k := range e.keys {
+					words[k.name] = append(words[k.name], k.form.words...)
+				}
+			}
+			for _, e := range f.either {
+				fresh := slices.DeleteFunc(slices.Clone(e.keys), func(k yamlKey) bool { return seen[k.name] })
+				for i := range fresh {
+					fresh[i].form.words = words[fresh[i].name]
+				}
+				keys(path+".", fresh)
+				for _, k := range fresh {
+					seen[k.name] = true
+				}
+			}
+		case formMapping:
+			own, common := f.keys, ""
+			if len(f.oneOf) > 0 { // the pattern's keys
+				own = f.keys[:len(f.oneOf)]
+			} else {
+				own = nil
+			}
+			rest := f.keys[len(own):]
+			for _, k := range rest {
+				common += " " + k.name
+			}
+			keys(path+".", own)
+			if at := shown[common]; at != "" {
+				fmt.Fprintf(&b, "| `%s.…` | | The same keys as `%s.…` |\n", path, at)
+				return
+			}
+			shown[common] = path
+			keys(path+".", rest)
+		}
+	}
+	keys("", yamlReader{loader: newLoader(Options{})}.top())
+	return b.String()
+}
+
+// formInWords says in words what may stand under a key.
+func formInWords(f yamlForm) string {
+	switch f.kind {
+	case formText:
+		return "text"
+	case formBoolean:
+		return "true, false"
+	case formWhole:
+		return "whole number"
+	case formNumber:
+		return "number"
+	case formDuration:
+		return "time"
+	case formSize:
+		return "size"
+	case formWord:
+		return strings.Join(f.words, ", ")
+	case formList:
+		return "list"
+	case formEither:
+		if f.either[0].kind == formDuration {
+			return "time, none"
+		}
+	}
+	return "keys"
+}
+
+// TestTheExampleOnThePageIsRead loads the YAML that the page shows.
+func TestTheExampleOnThePageIsRead(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(docPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "```yaml\n")
+	text, _, ok := strings.Cut(rest, "```")
+	c, err := fromText([]byte(text))
+	if !ok || err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if len(c.Policies) != 2 || c.DefaultPolicy == nil || c.Access == nil {
+		t.Errorf("%+v", c)
+	}
 }

@@ -94,9 +94,14 @@ func newLoader(opts Options) *loader {
 		DataDir:      data.dir,
 		Admin:        DefaultAdmin,
 		HandOutMarks: true,
-		Store:        StoreLimits{MinFreeBytes: DefaultMinFreeBytes, MinFreePercent: DefaultMinFreePercent, OnFull: Fail},
+		Store:        defaultStore(),
 		File:         opts.File,
 	}}
+}
+
+// defaultStore is what holds where nothing is said about the store.
+func defaultStore() StoreLimits {
+	return StoreLimits{MinFreeBytes: DefaultMinFreeBytes, MinFreePercent: DefaultMinFreePercent, OnFull: Fail}
 }
 
 // define takes the -D flags.

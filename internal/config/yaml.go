@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -31,13 +29,6 @@ type yamlReader struct {
 	// their keys below base.
 	settings *[]Setting
 	base     string
-}
-
-// A yamlKey is one key of a mapping: its name, and what takes its value. part is
-// the path of keys that leads to it.
-type yamlKey struct {
-	name string
-	take func(part string, value ast.Node)
 }
 
 // loadYAML reads the file as our own YAML.
@@ -66,6 +57,7 @@ func (l *loader) loadYAML(raw []byte) {
 	}
 	if body != nil {
 		y.mapping("", body, y.top())
+		y.eitherPoliciesOrSettings(body)
 	}
 }
 
@@ -130,13 +122,8 @@ func (y yamlReader) source(node ast.Node) string {
 
 // mapping hands each value of a mapping to the key that it stands under.
 func (y yamlReader) mapping(part string, node ast.Node, keys []yamlKey) {
-	var pairs []*ast.MappingValueNode
-	switch n := node.(type) {
-	case *ast.MappingNode:
-		pairs = n.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{n}
-	default:
+	pairs := pairsOf(node)
+	if _, isMapping := node.(*ast.MappingNode); !isMapping && pairs == nil {
 		y.fail(y.at(node, part, "must hold keys and values"))
 		return
 	}
@@ -198,88 +185,8 @@ func (y yamlReader) scalar(node ast.Node) (string, bool) {
 	return "", false
 }
 
-// value makes a taker of one value: parse stores it, or says what is wrong.
-func (y yamlReader) value(name string, parse func(string) error) yamlKey {
-	return yamlKey{name, func(part string, node ast.Node) {
-		text, ok := y.scalar(node)
-		if !ok {
-			y.fail(y.at(node, part, "must be one value (no list, no keys, no anchor, alias or tag)"))
-			return
-		}
-		if err := parse(text); err != nil {
-			y.fail(y.at(node, part, err.Error()))
-			return
-		}
-		if y.settings != nil {
-			*y.settings = append(*y.settings, Setting{Name: strings.TrimPrefix(part, y.base+"."), Value: text, Source: y.source(node)})
-		}
-	}}
-}
-
 // recording returns a reader that keeps the values below base.
 func (y yamlReader) recording(base string, into *[]Setting) yamlReader {
 	y.settings, y.base = into, base
 	return y
-}
-
-// text, flag, count and bytes are values of those kinds.
-func (y yamlReader) text(name string, into *string) yamlKey {
-	return y.value(name, func(s string) error { *into = s; return nil })
-}
-
-func (y yamlReader) flag(name string, into *bool) yamlKey {
-	return y.value(name, func(s string) (err error) { *into, err = parseBool(s); return err })
-}
-
-func (y yamlReader) count(name string, low, high int64, into *int) yamlKey {
-	return y.value(name, func(s string) error {
-		n, err := parseInt(s, low, high)
-		*into = int(n)
-		return err
-	})
-}
-
-func (y yamlReader) bytes(name string, into *int64) yamlKey {
-	return y.value(name, func(s string) (err error) { *into, err = parseSize(s); return err })
-}
-
-// duration is a time; see ParseDuration.
-func (y yamlReader) duration(name string, into *time.Duration) yamlKey {
-	return y.value(name, func(s string) (err error) { *into, err = ParseDuration(s); return err })
-}
-
-// number is a number with a fraction from low on.
-func (y yamlReader) number(name string, low float64, into *float64) yamlKey {
-	return y.value(name, func(s string) error {
-		f, err := strconv.ParseFloat(s, 64)
-		switch {
-		case err != nil || f != f:
-			return fmt.Errorf("%q is no number", s)
-		case f < low:
-			return fmt.Errorf("%s is less than %g", s, low)
-		}
-		*into = f
-		return nil
-	})
-}
-
-// word is one of a few words, each of which stands for a value.
-func word[T any](y yamlReader, name string, words []yamlWord[T], into *T) yamlKey {
-	return y.value(name, func(s string) error {
-		names := make([]string, len(words))
-		for i, w := range words {
-			if w.name == s {
-				*into = w.value
-				return nil
-			}
-			names[i] = w.name
-		}
-		return fmt.Errorf("%q is none of %s%s", s, strings.Join(names, ", "), didYouMean(s, names))
-	})
-}
-
-// A yamlWord is a word and what it stands for.
-type yamlWord[T any] struct {
-	name  string
-	value T
 }

@@ -4,84 +4,184 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/nixiemq/nixie/internal/message"
-	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 // top are the keys of the document.
 func (y yamlReader) top() []yamlKey {
 	c := y.cfg
+	defaults := yamlReader{loader: &loader{cfg: &Config{Store: defaultStore()}}}
 	return []yamlKey{
-		y.value("brokerName", func(s string) error {
-			if s == "" {
-				return errors.New("is empty; give a name or remove the key")
-			}
-			c.BrokerName = s
-			return nil
-		}),
-		y.value("data", func(s string) error {
-			switch {
-			case s == "":
-				return errors.New("is empty; give a directory, or :memory: to keep nothing")
-			case !y.data.given: // else --data wins
-				c.DataDir, c.Persistent = s, s != Memory
-			}
-			return nil
-		}),
-		{"admin", func(part string, node ast.Node) {
-			y.adminPlace = y.at(node, part, "")
-			if y.text("admin", &c.Admin).take(part, node); c.Admin == "off" {
-				c.Admin = ""
-			}
-		}},
-		y.flag("allowAnonymous", &y.fileAllowsAnonymous),
-		y.flag("populateJMSXUserID", &c.UserID),
-		y.flag("rejectDurableConsumers", &c.RejectDurableConsumers),
-		y.flag("handOutMarks", &c.HandOutMarks),
-		{"listeners", func(part string, node ast.Node) { y.sequence(part, node, y.listener) }},
-		{"store", func(part string, node ast.Node) { y.mapping(part, node, y.store()) }},
-		{"policies", func(part string, node ast.Node) { y.sequence(part, node, y.policy) }},
-		{"defaultPolicy", y.defaultPolicy},
+		y.name("brokerName", &c.BrokerName).says("The name of the broker; default localhost."),
+		y.dataDirectory("data").says("The directory for messages, relative to the working directory, or :memory: to keep nothing; default ./nixie-data. --data wins."),
+		y.admin("admin").says("HOST:PORT of the admin listener, or off; default 127.0.0.1:8161."),
+		y.flag("allowAnonymous", &y.fileAllowsAnonymous).says("Permit listening beyond loopback without authentication; default false."),
+		y.flag("populateJMSXUserID", &c.UserID).says("Write who sent a message into its JMSXUserID, whatever the sender says; default false."),
+		y.flag("rejectDurableConsumers", &c.RejectDurableConsumers).says("Refuse durable subscriptions; default false."),
+		y.flag("handOutMarks", &c.HandOutMarks).says("Record every hand-out in the store, so that redelivery flags are right after a power cut; default true."),
+		y.bytes("memory", &c.MemoryBytes).says("What messages may take in memory before they are left to the store alone; 0: the broker's default."),
+		y.listeners("listeners").says("Where clients connect; default tcp://127.0.0.1:61616. --listen takes the place of all."),
+		y.group("store", y.store(), defaults.store()).says("When producers are stopped."),
+		y.scheduler("scheduler").says("Schedule messages with AMQ_SCHEDULED properties; default true."),
+		y.count("maxSchedulerRepeat", 0, math.MaxInt32, &c.MaxSchedulerRepeat).says("How often a scheduled message may be repeated; 0: the broker's default."),
+		y.policies("policies").says("What holds for destinations, as ActiveMQ's policyEntry. One is chosen for a destination, whole; they are not merged."),
+		section(y, "defaultPolicy", &c.DefaultPolicy, func() *PolicyEntry { return &PolicyEntry{} },
+			func(y yamlReader, p *PolicyEntry) []yamlKey { return y.entry("defaultPolicy", p) }, func(_ string, node ast.Node, p *PolicyEntry) {
+				p.Source = y.source(first(node))
+				p.named("default policy")
+			}).says("What holds where none of policies matches."),
+		y.addressSettings("addressSettings").says("Settings of a HornetQ or Artemis file, which merge. Then there are no policies, and no redeliveryPlugin or discardingPlugin."),
+		y.redeliveryPlugin("redeliveryPlugin").says("Redelivery by the broker with patterns of its own, as ActiveMQ's redeliveryPlugin. A policy with a redelivery goes before it."),
+		y.discarding("discardingPlugin").says("Drop what would become a dead letter, as ActiveMQ's discardingDLQBrokerPlugin."),
+		y.timeStamping("timeStamping").says("Set time stamps and expirations by the broker's clock, as ActiveMQ's timeStampingBrokerPlugin."),
+		y.choice("forcePersistent", &c.ForcePersistent).says("Make every message that clients send persistent (true) or not (false); default: as they were sent."),
+		y.destinations("destinations").says("Queues and topics that are made at start."),
+		y.virtualTopics("virtualTopics").says("Topics whose messages also go to queues of their applications; default VirtualTopic.>. An empty list: none."),
+		y.composites("compositeDestinations").says("Destinations that hand what is sent to them on to others."),
+		y.access("access").says("Who clients are and what they may do; absent: nobody is asked."),
 	}
 }
+
+// dataDirectory is the data directory.
+func (y yamlReader) dataDirectory(name string) yamlKey {
+	c := y.cfg
+	return y.value(name, yamlForm{kind: formText}, func(s string) error {
+		switch {
+		case s == "":
+			return errors.New("is empty; give a directory, or :memory: to keep nothing")
+		case !y.data.given: // else --data wins
+			c.DataDir, c.Persistent = s, s != Memory
+		}
+		return nil
+	}, func() yamlValue { return yamlText(c.DataDir) })
+}
+
+// admin is the address of the admin listener.
+func (y yamlReader) admin(name string) yamlKey {
+	c := y.cfg
+	k := y.text(name, &c.Admin)
+	k.take = func(part string, node ast.Node) {
+		y.adminPlace = y.at(node, part, "")
+		if y.text(name, &c.Admin).take(part, node); c.Admin == "off" {
+			c.Admin = ""
+		}
+	}
+	k.show = func() yamlValue {
+		if c.Admin == "" {
+			return yamlPlain("off")
+		}
+		return yamlText(c.Admin)
+	}
+	return k
+}
+
+// scheduler turns the message scheduler on or off.
+func (y yamlReader) scheduler(name string) yamlKey {
+	c := y.cfg
+	return y.value(name, yamlForm{kind: formBoolean}, func(s string) (err error) {
+		c.SchedulerSupport, err = parseBool(s)
+		c.NoScheduler = err == nil && !c.SchedulerSupport
+		return err
+	}, func() yamlValue {
+		switch {
+		case c.SchedulerSupport:
+			return yamlPlain("true")
+		case c.NoScheduler:
+			return yamlPlain("false")
+		}
+		return nil
+	})
+}
+
+// onFullWords say what becomes of a producer whose message does not fit.
+var onFullWords = []yamlWord[OnFull]{{string(Fail), Fail}, {string(Block), Block}}
 
 // store are the keys under store.
 func (y yamlReader) store() []yamlKey {
 	s := &y.cfg.Store
 	return []yamlKey{
-		y.bytes("minFree", &s.MinFreeBytes),
-		y.value("minFreePercent", func(text string) error {
-			p, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(p >= 0 && p <= 100) {
-				return fmt.Errorf("%q is not a percentage from 0 to 100", text)
-			}
-			s.MinFreePercent = p
-			return nil
-		}),
-		y.value("onFull", func(text string) error {
-			if s.OnFull = OnFull(text); s.OnFull != Fail && s.OnFull != Block {
-				return fmt.Errorf("%q is neither %s nor %s", text, Fail, Block)
-			}
-			return nil
-		}),
+		y.bytes("minFree", &s.MinFreeBytes).says("The reserve of the disk that producers may not use; the larger of this and minFreePercent; default 256 mb."),
+		y.percent("minFreePercent", &s.MinFreePercent).says("The same as a percentage of the file system; default 2."),
+		y.bytes("max", &s.MaxBytes).says("The most that the store may use before producers are stopped; the smaller of this and maxPercent; default 0: no such limit."),
+		y.percent("maxPercent", &s.MaxPercent).says("The same as a percentage of the file system; default 0: no such limit."),
+		word(y, "onFull", onFullWords, &s.OnFull).says("Refuse the producer's message with an error, or let the producer wait; default fail."),
 	}
 }
 
-// listener reads one element of listeners: a URI, or a mapping with name and uri.
+// listeners is the list of listeners: URIs, or mappings with name and uri.
+func (y yamlReader) listeners(name string) yamlKey {
+	named := yamlForm{kind: formMapping, keys: y.namedListener(new(string), new(string), nil), needs: []string{"uri"}}
+	element := yamlForm{kind: formEither, either: []yamlForm{{kind: formText}, named}}
+	return yamlKey{name, yamlForm{kind: formList, of: &element},
+		func(part string, node ast.Node) { y.sequence(part, node, y.listener) },
+		func() yamlValue {
+			list := yamlList{}
+			for _, l := range y.cfg.Listeners {
+				uri := yamlText(showListener(l))
+				if l.Name == l.Protocol {
+					list = append(list, uri)
+					continue
+				}
+				list = append(list, yamlMap{pairs: []yamlPair{{"name", yamlText(l.Name)}, {"uri", uri}}})
+			}
+			return list
+		}}
+}
+
+// showListener writes a listener as a URI. Its own does, unless the options were
+// written in another way than ActiveMQ's, as those of an acceptor are.
+func showListener(l Listener) string {
+	if own := parseListener(l.URI); len(own.errors) == 0 && own.listener.Options == l.Options && own.listener.Address() == l.Address() {
+		return l.URI
+	}
+	var options []string
+	d := DefaultListenerOptions()
+	add := func(differs bool, name string, value any) {
+		if differs {
+			options = append(options, fmt.Sprintf("%s=%v", name, value))
+		}
+	}
+	o := l.Options
+	add(o.MaxFrameBytes != d.MaxFrameBytes, "wireFormat.maxFrameSize", o.MaxFrameBytes)
+	add(o.MaximumConnections != d.MaximumConnections, "maximumConnections", o.MaximumConnections)
+	add(o.MaxInactivity != d.MaxInactivity, "wireFormat.maxInactivityDuration", o.MaxInactivity.Milliseconds())
+	add(o.MaxInactivityInitialDelay != d.MaxInactivityInitialDelay, "wireFormat.maxInactivityDurationInitalDelay", o.MaxInactivityInitialDelay.Milliseconds())
+	add(o.SocketBufferBytes != d.SocketBufferBytes, "socketBufferSize", o.SocketBufferBytes)
+	add(o.NoDelay != d.NoDelay, "transport.tcpNoDelay", o.NoDelay)
+	add(o.KeepAlive != d.KeepAlive, "keepAlive", o.KeepAlive)
+	uri := "tcp://" + l.Address()
+	if len(options) > 0 {
+		uri += "?" + strings.Join(options, "&")
+	}
+	return uri
+}
+
+// namedListener are the keys of a listener with a name. place, which may be nil, is
+// told where the URI stands.
+func (y yamlReader) namedListener(name, uri *string, place *ast.Node) []yamlKey {
+	k := y.text("uri", uri).says("Where to listen, such as tcp://127.0.0.1:61616?maximumConnections=1000.")
+	take := k.take
+	k.take = func(part string, n ast.Node) {
+		if place != nil {
+			*place = n
+		}
+		take(part, n)
+	}
+	return []yamlKey{y.text("name", name).says("What the ready line and the log call it; default openwire."), k}
+}
+
+// listener reads one element of listeners.
 func (y yamlReader) listener(part string, node ast.Node) {
 	var name, uri string
 	place, before := node, len(y.problems)
 	if s, ok := y.scalar(node); ok {
 		uri = s
 	} else {
-		y.mapping(part, node, []yamlKey{y.text("name", &name), {"uri", func(part string, n ast.Node) {
-			place = n
-			y.text("uri", &uri).take(part, n)
-		}}})
+		y.mapping(part, node, y.namedListener(&name, &uri, &place))
 	}
 	if len(y.opts.Listen) > 0 {
 		y.warn(y.at(place, part, "is left out: --listen takes the place of the file's listeners"))
@@ -110,243 +210,51 @@ func (y yamlReader) listener(part string, node ast.Node) {
 	y.cfg.Listeners = append(y.cfg.Listeners, r.listener)
 }
 
-// entry are the keys that every policy has. The values are kept in its Settings.
-func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
-	y = y.recording(part, &p.Settings)
-	keys := []yamlKey{
-		y.flag("prioritizedMessages", &p.PrioritizedMessages),
-		y.value("persistJMSRedelivered", func(s string) error {
-			b, err := parseBool(s)
-			p.PersistJMSRedelivered = &b
-			return err
-		}),
-		y.window(prefetchRows[0], &p.Prefetch), y.window(prefetchRows[1], &p.Prefetch),
-		y.window(prefetchRows[2], &p.Prefetch), y.window(prefetchRows[3], &p.Prefetch),
-		y.flag("allConsumersExclusive", &p.AllConsumersExclusive),
-		{"redelivery", func(part string, node ast.Node) { p.Rules.Redelivery = y.redelivery(part, node) }},
-		y.flag("dropAtLimit", &p.Rules.DropAtLimit),
-		y.flag("deadLetterNonDurable", &p.Rules.DeadLetterNonDurable),
-		y.flag("dropWithoutPolicy", &p.Rules.DropWithoutPolicy),
-		word(y, "dropDeadLetters", dropWords, &p.Rules.Drop),
-		word(y, "duplicates", duplicateWords, &p.Rules.Duplicates),
-		{"deadLetterStrategy", func(part string, node ast.Node) { p.Rules.DeadLetter = y.strategy(part, node) }},
-		y.value("expiry", func(s string) (err error) { p.Rules.Expiry, err = expiryStrategy(s); return err }),
-		{"lifetime", func(part string, node ast.Node) { p.Lifetime = y.lifetime(part, node) }},
-		y.flag("deadLetterUnrouted", &p.Rules.DeadLetterUnrouted),
-		y.flag("keepUnroutedDead", &p.Rules.KeepUnroutedDead),
-		word(y, "origins", originWords, &p.Rules.Origins),
-	}
-	for _, f := range p.Advisories.Flags() {
-		keys = append(keys, y.flag(f.Name, f.Value))
-	}
-	return keys
-}
-
-// window reads one of the prefetch values.
-func (y yamlReader) window(row prefetchRow, into *Prefetch) yamlKey {
-	return y.value(row.name, func(s string) error {
-		n, err := parseInt(s, 0, maxPrefetch)
-		window := int(n)
-		*row.into(into) = &window
-		return err
-	})
-}
-
-// originWords say which properties a dead letter gets beside ActiveMQ's.
-var originWords = []yamlWord[redelivery.Origins]{
-	{"none", redelivery.NoOrigins}, {"hornetq", redelivery.HornetQOrigins}, {"artemis", redelivery.ArtemisOrigins}}
-
-// expiryStrategy reads where messages go whose time has passed.
-func expiryStrategy(s string) (redelivery.DeadLetterStrategy, error) {
-	switch s {
-	case "dead-letter":
-		return redelivery.DeadLetterStrategy{}, nil
-	case "discard":
-		return redelivery.DiscardingStrategy(), nil
-	}
-	strategy := redelivery.SharedStrategy()
-	strategy.ProcessNonPersistent = true
-	d, err := message.ParseDestination(s, message.Queue)
-	if problem := badTarget(d, err); problem != "" {
-		return strategy, errors.New(problem + ", or write dead-letter or discard")
-	}
-	strategy.DeadLetterQueue = d
-	return strategy, nil
-}
-
-// lifetime reads the bounds of a message's life.
-func (y yamlReader) lifetime(part string, node ast.Node) *redelivery.Lifetime {
-	l := &redelivery.Lifetime{Delay: -1, Least: -1, Most: -1}
-	bound := func(name string, into *int64) yamlKey {
-		return y.value(name, func(s string) error {
-			if *into = -1; s == "none" {
-				return nil
-			}
-			d, err := ParseDuration(s)
-			if err == nil && d < 0 {
-				err = fmt.Errorf("%q is less than nothing; write none for no bound", s)
-			}
-			*into = d.Milliseconds()
-			return err
-		})
-	}
-	y.mapping(part, node, []yamlKey{y.flag("never", &l.Never), bound("default", &l.Delay), bound("min", &l.Least), bound("max", &l.Most)})
-	return l
-}
-
-// dropWords say when what would become a dead letter is dropped instead.
-var dropWords = []yamlWord[redelivery.Drop]{{"never", redelivery.DropNever}, {"last", redelivery.DropLast}, {"first", redelivery.DropFirst}}
-
-// duplicateWords say what is done with what a client took for a duplicate.
-var duplicateWords = []yamlWord[redelivery.DuplicateAction]{
-	{"requeue", redelivery.RequeueDuplicate}, {"dead-letter", redelivery.DeadLetterDuplicate}, {"discard", redelivery.DiscardDuplicate}}
-
-// redelivery reads the broker's redelivery policy. What is not given is ActiveMQ's
-// default.
-func (y yamlReader) redelivery(part string, node ast.Node) *redelivery.Policy {
-	p := redelivery.DefaultPolicy()
-	p.Name, p.Source = "redelivery", y.source(first(node))
-	y.mapping(part, node, []yamlKey{
-		y.count("maximumRedeliveries", redelivery.Unlimited, math.MaxInt32, &p.MaximumRedeliveries),
-		y.duration("initialRedeliveryDelay", &p.InitialRedeliveryDelay),
-		y.duration("redeliveryDelay", &p.RedeliveryDelay),
-		y.flag("useExponentialBackOff", &p.UseExponentialBackOff),
-		y.number("backOffMultiplier", math.Inf(-1), &p.BackOffMultiplier),
-		y.value("maximumRedeliveryDelay", func(s string) (err error) {
-			if p.MaximumRedeliveryDelay = redelivery.NoMaximumDelay; s != "none" {
-				p.MaximumRedeliveryDelay, err = ParseDuration(s)
-			}
-			return err
-		}),
-		y.flag("useCollisionAvoidance", &p.UseCollisionAvoidance),
-		y.number("collisionAvoidanceFactor", 0, &p.CollisionAvoidanceFactor),
-		word(y, "arithmetic", arithmeticWords, &p.Arithmetic),
-	})
-	return &p
-}
-
-// arithmeticWords name the dialects' ways to reckon delays.
-var arithmeticWords = []yamlWord[redelivery.Arithmetic]{{"activemq", redelivery.ActiveMQ{}}, {"hornetq", redelivery.HornetQ{}}}
-
-// policy reads one element of policies.
-func (y yamlReader) policy(part string, node ast.Node) {
-	entry := PolicyEntry{Source: y.source(first(node))}
-	var patterns []message.Destination
-	keys := y.entry(part, &entry)
-	for _, k := range policyAttr {
-		keys = append(keys, y.value(k.name, func(s string) error {
-			d, err := message.ParseDestination(s, k.kind)
-			if err != nil {
-				return errors.New(`names no destination; give a name or a pattern such as ">"`)
-			}
-			patterns = append(patterns, d)
-			return nil
-		}))
-	}
-	before := len(y.problems)
-	y.mapping(part, node, keys)
-	switch {
-	case len(y.problems) > before:
-	case len(patterns) != 1:
-		y.fail(y.at(first(node), part, "is for one of queue, topic, tempQueue or tempTopic; write one entry for each"))
-	case len(y.cfg.Policies)+len(patterns[0].Parts()) > maxPolicies:
-		y.fail(y.at(first(node), part, fmt.Sprintf("more than %d policies", maxPolicies)))
-	default:
-		for _, d := range patterns[0].Parts() {
-			entry.Destination = d
-			entry.name("policy " + d.String())
-			y.cfg.Policies = append(y.cfg.Policies, entry)
-		}
-	}
-}
-
-// name gives the rules of an entry their name, and its source.
-func (p *PolicyEntry) name(s string) {
-	p.Rules.Name, p.Rules.Source = s, p.Source
-	if r := p.Rules.Redelivery; r != nil {
-		named := *r // the parts of a composite each have their own
-		named.Name, named.Destination = s, p.Destination
-		p.Rules.Redelivery = &named
-	}
-}
-
-// defaultPolicy reads the policy for destinations that no other matches.
-func (y yamlReader) defaultPolicy(part string, node ast.Node) {
-	entry := PolicyEntry{Source: y.source(first(node))}
-	y.mapping(part, node, y.entry(part, &entry))
-	entry.name("default policy")
-	y.cfg.DefaultPolicy = &entry
-}
-
 // first returns the node where a mapping begins: its own token is the colon of
 // its first pair.
 func first(node ast.Node) ast.Node {
-	switch n := node.(type) {
-	case *ast.MappingNode:
-		if len(n.Values) > 0 {
-			return n.Values[0].Key
-		}
-	case *ast.MappingValueNode:
-		return n.Key
+	if pairs := pairsOf(node); len(pairs) > 0 {
+		return pairs[0].Key
 	}
 	return node
 }
 
-// strategy reads a deadLetterStrategy. Its kind decides which keys there are.
-func (y yamlReader) strategy(part string, node ast.Node) redelivery.DeadLetterStrategy {
-	s := redelivery.SharedStrategy()
-	if m, ok := node.(*ast.MappingNode); ok {
-		for _, pair := range m.Values {
-			if name, _ := y.scalar(pair.Key); name == "kind" {
-				s = y.kind(part, pair.Value)
-			}
-		}
+// pairsOf are the pairs of a mapping; nil where the node is none.
+func pairsOf(node ast.Node) []*ast.MappingValueNode {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
 	}
-	keys := []yamlKey{
-		y.text("kind", new(string)), // it was looked at first
-		y.flag("processExpired", &s.ProcessExpired),
-		y.flag("processNonPersistent", &s.ProcessNonPersistent),
-		y.value("expiration", func(text string) (err error) {
-			if s.Expiration, err = ParseDuration(text); err == nil && s.Expiration < 0 {
-				err = fmt.Errorf("%q is less than nothing; 0 means never", text)
-			}
-			return err
-		}),
-		y.flag("discardOwn", &s.DiscardOwn),
-	}
-	switch s.Kind {
-	case redelivery.Shared:
-		keys = append(keys, y.value("deadLetterQueue", func(text string) error {
-			d, err := message.ParseDestination(text, message.Queue)
-			if problem := badTarget(d, err); problem != "" {
-				return errors.New(problem)
-			}
-			s.DeadLetterQueue = d
-			return nil
-		}))
-	case redelivery.Individual:
-		keys = append(keys,
-			y.text("queuePrefix", &s.QueuePrefix), y.text("queueSuffix", &s.QueueSuffix),
-			y.text("topicPrefix", &s.TopicPrefix), y.text("topicSuffix", &s.TopicSuffix),
-			y.flag("useQueueForQueueMessages", &s.UseQueueForQueueMessages),
-			y.flag("useQueueForTopicMessages", &s.UseQueueForTopicMessages),
-			y.flag("destinationPerDurableSubscriber", &s.DestinationPerDurableSubscriber))
-	}
-	y.mapping(part, node, keys)
-	return s
+	return nil
 }
 
-// kind returns the strategy of a kind, with its defaults.
-func (y yamlReader) kind(part string, node ast.Node) redelivery.DeadLetterStrategy {
-	text, _ := y.scalar(node)
-	switch text {
-	case "shared":
-	case "individual":
-		return redelivery.IndividualStrategy()
-	case "discarding":
-		return redelivery.DiscardingStrategy()
-	default:
-		y.fail(y.at(node, part+".kind", fmt.Sprintf("%q is none of shared, individual and discarding", text)))
+// patternKeys are the four keys that say for which destinations an entry is. into
+// gets the pattern, which may be a composite.
+func (y yamlReader) patternKeys(into *message.Destination) []yamlKey {
+	var keys []yamlKey
+	for _, k := range policyAttr {
+		keys = append(keys, y.value(k.name, yamlForm{kind: formText}, func(s string) error {
+			d, err := message.ParseDestination(s, k.kind)
+			if err != nil {
+				return errors.New(`names no destination; give a name or a pattern such as ">"`)
+			}
+			*into = d
+			return nil
+		}, func() yamlValue {
+			if into.Kind != k.kind {
+				return nil
+			}
+			return yamlText(into.Name)
+		}).says(fmt.Sprintf("The %ss it is for: a name, a pattern with * for one step and > for the rest, or several with commas.", kindText(k.kind))))
 	}
-	return redelivery.SharedStrategy()
+	return keys
 }
+
+func kindText(k message.DestinationKind) string {
+	return map[message.DestinationKind]string{message.Queue: "queue", message.Topic: "topic", message.TempQueue: "temporary queue", message.TempTopic: "temporary topic"}[k]
+}
+
+// patternNames are the names of patternKeys.
+var patternNames = []string{"queue", "topic", "tempQueue", "tempTopic"}
