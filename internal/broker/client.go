@@ -58,6 +58,9 @@ type Delivery struct {
 	// limit to the counter (R-CLIENT-30).
 	Hint  bool
 	Delay int64
+	// GroupFirst says that it is the first message of its group that the consumer
+	// gets (R-GRP-03).
+	GroupFirst bool
 	// Renamed says that a client took the message for a copy of one it knew
 	// although no application had it (R-EDGE-09): the protocol must not let it be
 	// recognised by the id that clients look for duplicates by.

@@ -189,7 +189,7 @@ func (w *turnWriter) world(e *queue.Effect) {
 func (d *destination) delivery(e *queue.Effect) Delivery {
 	it := e.Item
 	dl := Delivery{Consumer: e.Consumer.ID, Entry: it.Entry, Message: it.Message, Counter: e.Counter, Hint: e.Hint,
-		Delay: it.Delay, Renamed: it.Suppressed > 0, source: d, stored: it.Stored}
+		Delay: it.Delay, Renamed: it.Suppressed > 0, GroupFirst: e.First, source: d, stored: it.Stored}
 	switch {
 	case d.sub == nil:
 		dl.Destination = d.name

@@ -66,6 +66,7 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Jitter:      b.o.Jitter,
 		Read:        b.o.Records.Header,
 		Properties:  b.o.Properties,
+		Grouped:     sub == nil,
 		Tells:       policy.Advisories.tells(sub),
 	}
 	d.rules, d.exclusive = policy.Rules, policy.Exclusive

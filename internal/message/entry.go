@@ -26,6 +26,10 @@ type Entry struct {
 	// Transient says that the entry, and the body it refers to, do not outlive
 	// the process, although they may be in the store for want of memory.
 	Transient bool
+	// Group is the JMSXGroupID; "": the message is in no group. Mark is 1 where its
+	// JMSXGroupSeq is 1, -1 where that is negative, else 0.
+	Group string
+	Mark  int8
 	// Out is how the entry was handed out in the very batch that stored it.
 	Out HandOut
 	// Overlay is what changed about the message since its body was stored.

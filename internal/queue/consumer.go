@@ -35,6 +35,7 @@ type Consumer struct {
 	settled   settled // that its application had
 	refused   settled // that it did not have
 	seen      [lanes]view
+	owns      map[*group]bool
 }
 
 // settled is the newest, in the order of the hand-out, of what a consumer had and
@@ -159,6 +160,7 @@ const alwaysExclusive = 127
 // drop forgets a consumer that goes, with its wishes.
 func (m *Machine) drop(k *Consumer) {
 	delete(m.byID, k.ID)
+	m.disown(k)
 	m.consumers = slices.DeleteFunc(m.consumers, func(o *Consumer) bool { return o == k })
 	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool { return p.consumer == k })
 	if m.exclusive == k {

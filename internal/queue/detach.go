@@ -70,6 +70,7 @@ func delivered(it *Item) bool { return it.covered && it.attempt == open }
 func (m *Machine) comesBack(it *Item, c Detach, had bool) {
 	if it.tx != "" { // its transaction decides (R-CNT-10)
 		it.place = limbo
+		m.park(it)
 		m.atClient(it, false)
 		m.touch(it)
 		return

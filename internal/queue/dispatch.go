@@ -90,6 +90,12 @@ func (m *Machine) see(l *lane, c *Consumer, kind place, rank uint64) {
 // pick chooses the consumer for an item: of the highest priority, in turn. room
 // says whether any consumer could have taken something.
 func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
+	grouped := it.Group != "" && m.o.Grouped && m.exclusive == nil
+	if g := m.group(it); g != nil && (g.parked > 0 && it.heldUntil <= m.now || grouped && g.owner != nil && !startsAnew(it) && m.wants(g.owner, it)) {
+		chosen = m.ofOwner(it, g)
+		g.passed = g.passed || chosen == nil
+		return chosen, m.anyRoom()
+	}
 	n := len(m.consumers)
 	for first := 0; first < n; {
 		equal := 1 // how many have this priority
@@ -100,6 +106,7 @@ func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
 				equal++
 			}
 		}
+		var best *Consumer // of those that want a message whose group has no owner
 		for i := range equal {
 			at := (m.next + i) % equal
 			c := m.consumers[first+at]
@@ -107,14 +114,33 @@ func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
 				continue
 			}
 			room = true
-			if it.rank > *c.seen[it.lane].of(it.place) && m.mayHave(c, it) && m.wants(c, it) {
+			if it.rank <= *c.seen[it.lane].of(it.place) || !m.mayHave(c, it) || !m.wants(c, it) {
+				continue
+			}
+			if !grouped {
 				m.next = at + 1
 				return c, true
 			}
+			if best == nil || len(c.owns) < len(best.owns) {
+				best = c
+			}
+		}
+		if best != nil {
+			m.next++
+			return best, true
 		}
 		first += equal
 	}
 	return nil, room
+}
+
+// ofOwner is the owner of an item's group, if the item can go now and to it.
+func (m *Machine) ofOwner(it *Item, g *group) *Consumer {
+	owner := g.owner
+	if owner != nil && (g.parked == 0 || it.heldUntil > m.now) && owner.room() && it.rank > *owner.seen[it.lane].of(it.place) && m.mayHave(owner, it) {
+		return owner
+	}
+	return nil
 }
 
 // mayHave reports whether neither an exclusive consumer nor a hold keeps the item
@@ -156,6 +182,7 @@ func (m *Machine) handOut(it *Item, c *Consumer) {
 	m.out[it.Position] = it
 	it.attempt, it.covered, it.tx, it.line = open, false, "", nil
 	it.handedOut = m.now
+	first := m.bind(it, c)
 	n, hint := it.counter()
 	it.told, it.excess = n, n-int(it.Failures)
 	it.HandOuts++
@@ -170,5 +197,5 @@ func (m *Machine) handOut(it *Item, c *Consumer) {
 		m.touch(it)
 	}
 	m.stats.Dispatched++
-	m.emit(Effect{Kind: Deliver, Item: it, Consumer: c, Counter: n, Hint: hint || it.Due != 0 || n > 0 && m.o.Rules.Redelivery != nil})
+	m.emit(Effect{Kind: Deliver, Item: it, Consumer: c, First: first, Counter: n, Hint: hint || it.Due != 0 || n > 0 && m.o.Rules.Redelivery != nil})
 }

@@ -79,6 +79,7 @@ type Effect struct {
 	Reason    Reason
 	How       message.HandOut
 	Lane      uint8
+	First     bool // Deliver: it is the first message of its group for Consumer (R-GRP-03)
 	Hint      bool // Deliver: tell the property redeliveryDelay
 	Counter   int  // Deliver: what the client is told; PageIn: how many to read
 	Item      *Item

@@ -153,7 +153,7 @@ func (m *Machine) putBack(it *Item) {
 		m.putReturned(it)
 		return
 	}
-	m.holds.add(it)
+	m.enterHold(it)
 	m.putWaiting(it)
 }
 
@@ -173,7 +173,7 @@ func (m *Machine) schedule(it *Item) {
 	m.back(it)
 	m.changed(it)
 	it.place, it.due = scheduled, it.Due
-	m.due.add(it)
+	m.enterDue(it)
 }
 
 // hold puts an item in its old place and keeps it from one connection until a time.
@@ -182,7 +182,7 @@ func (m *Machine) hold(it *Item, connection string, until int64) {
 	m.changed(it)
 	it.heldFrom, it.heldUntil = connection, until
 	if until > m.now {
-		m.holds.add(it)
+		m.enterHold(it)
 	}
 	m.putWaiting(it)
 }

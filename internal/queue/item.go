@@ -95,6 +95,14 @@ func NewItem(position uint64, m *message.Message) *Item {
 		Priority:   m.Priority,
 		Persistent: m.Persistent,
 		Expiration: m.Expiration,
+		Group:      m.GroupID,
+	}
+	switch {
+	case m.GroupID == "":
+	case m.GroupSequence < 0:
+		it.Mark = GroupEnd
+	case m.GroupSequence == 1:
+		it.Mark = GroupStart
 	}
 	return it
 }

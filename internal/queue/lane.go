@@ -123,7 +123,7 @@ func (m *Machine) wait(it *Item) {
 	}
 	if it.Due > m.now {
 		it.place, it.due = scheduled, it.Due
-		m.due.add(it)
+		m.enterDue(it)
 		return
 	}
 	m.putWaiting(it)
@@ -142,6 +142,7 @@ func (m *Machine) putReturned(it *Item) {
 	l.last++
 	it.place, it.rank = returned, l.last
 	l.returned.pushBack(it)
+	m.keepOrder(it)
 }
 
 // reoffer shows a waiting item to the consumers that have looked past it.
@@ -161,6 +162,30 @@ func (m *Machine) leaveList(it *Item) {
 	if it.list != nil {
 		it.list.remove(it)
 	}
-	m.due.remove(it)
-	m.holds.remove(it)
+	m.leaveDue(it)
+	m.leaveHold(it)
+}
+
+func (m *Machine) enterDue(it *Item) {
+	m.due.add(it)
+	m.park(it)
+}
+
+func (m *Machine) leaveDue(it *Item) {
+	if m.due.has(it) {
+		m.due.remove(it)
+		m.unpark(it)
+	}
+}
+
+func (m *Machine) enterHold(it *Item) {
+	m.holds.add(it)
+	m.park(it)
+}
+
+func (m *Machine) leaveHold(it *Item) {
+	if m.holds.has(it) {
+		m.holds.remove(it)
+		m.unpark(it)
+	}
 }

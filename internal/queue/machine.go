@@ -20,6 +20,9 @@ type Options struct {
 	// Redelivers is false for a topic consumer without a durable name: nothing it
 	// leaves behind goes to anyone else (R-CNT-22).
 	Redelivers bool
+	// Grouped keeps the messages of a JMSXGroupID together and in order; a queue's
+	// are, a subscription's are not.
+	Grouped bool
 	// Tells are the events that are told only on request.
 	Tells Tells
 	// Window is how many waiting items of a lane are kept in memory at the most.
@@ -65,6 +68,7 @@ type Machine struct {
 	plucked   map[uint64]bool // taken out of the store alone; a page may still show them
 	txs       map[string][]*Item
 	producers producers
+	groups    groups
 	due       itemHeap // scheduled items, by when they may go
 	holds     itemHeap // waiting items held back from a connection, by when that ends
 	expiry    itemHeap // items that expire and that no consumer has, by when
@@ -90,6 +94,7 @@ func New(o Options) *Machine {
 		plucked:   map[uint64]bool{},
 		txs:       map[string][]*Item{},
 		producers: newProducers(),
+		groups:    newGroups(),
 		due:       itemHeap{key: dueKey, at: dueIndex},
 		holds:     itemHeap{key: holdKey, at: holdIndex},
 		expiry:    itemHeap{key: expiryKey, at: expiryIndex},
@@ -227,11 +232,11 @@ func (m *Machine) Next() int64 {
 // pass does what the time alone brings about.
 func (m *Machine) pass() {
 	for it := m.due.first(); it != nil && it.due <= m.now; it = m.due.first() {
-		m.due.remove(it)
+		m.leaveDue(it)
 		m.putBack(it)
 	}
 	for it := m.holds.first(); it != nil && it.heldUntil <= m.now; it = m.holds.first() {
-		m.holds.remove(it)
+		m.leaveHold(it)
 		it.heldFrom, it.heldUntil = "", 0
 		m.reoffer(it)
 	}

@@ -34,6 +34,8 @@ func (m *Machine) committed(it *Item) {
 	if it.place == out {
 		it.consumer.narrow(1)
 		it.consumer.release(it)
+	} else {
+		m.unpark(it)
 	}
 	m.consumed(it)
 	m.emit(Effect{Kind: Forget, Item: it})
@@ -44,6 +46,7 @@ func (m *Machine) rollBack(it *Item, c Settle) {
 	f := m.failure(it, c.Cause, c.Text)
 	counted := m.signal(it, f)
 	if it.place == limbo {
+		m.unpark(it)
 		m.decide(it, f, counted)
 		return
 	}

@@ -11,12 +11,13 @@ const (
 	entryPersistent = 1 << iota
 	entryShared
 	entryOverlay
+	entryGroup
 	entryFlags = iota
 )
 
 // entryRoom is an upper bound for the fields of e.
 func entryRoom(e *message.Entry) int {
-	n := 3 + 6*binary.MaxVarintLen64 + len(e.ID.Producer) + len(e.ID.Text)
+	n := 4 + 7*binary.MaxVarintLen64 + len(e.ID.Producer) + len(e.ID.Text) + len(e.Group)
 	if o := e.Overlay; o != nil {
 		n += 3 + 5*binary.MaxVarintLen64 + len(o.Destination.Name) + len(o.OriginalDestination.Name) + len(o.TransactionID) +
 			addedBytes(o.Added)
@@ -36,11 +37,17 @@ func appendEntry(v []byte, e *message.Entry) ([]byte, error) {
 	if e.Overlay != nil {
 		flags |= entryOverlay
 	}
+	if e.Group != "" {
+		flags |= entryGroup
+	}
 	v = append(v, flags, e.Priority, byte(e.Out))
 	v = binary.AppendVarint(v, int64(e.Position-e.Body)) // 0 but for moved messages
 	v = binary.AppendVarint(v, int64(e.SizeBytes))
 	v = binary.AppendVarint(v, e.Expiration)
 	v = appendID(v, e.ID)
+	if e.Group != "" {
+		v = append(appendString(v, e.Group), byte(e.Mark))
+	}
 	if e.Overlay == nil {
 		return v, nil
 	}
@@ -69,6 +76,12 @@ func decodeEntry(r *reader, e *message.Entry) bool {
 	e.Body = e.Position - uint64(r.varint())
 	e.SizeBytes, e.Expiration = r.int32(), r.varint()
 	e.ID = r.id()
+	if flags&entryGroup != 0 {
+		e.Group, e.Mark = r.name(), int8(r.byte())
+		if e.Group == "" { // it is never written so
+			return false
+		}
+	}
 	if flags&entryOverlay != 0 {
 		e.Overlay = r.overlay()
 	}

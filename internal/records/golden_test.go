@@ -27,6 +27,9 @@ var goldenKeys = map[string][]byte{
 	"entry":             appendEntryKey(nil, false, kindEntry, 7, 2, 12),
 	"entry-plain":       appendEntryKey(nil, false, kindEntry, 7, 5, 11),
 	"entry-transient":   appendEntryKey(nil, true, kindEntry, 7, 5, 13),
+	"entry-grouped":     appendEntryKey(nil, false, kindEntry, 8, 5, 14),
+	"body-grouped":      appendSeqKey(nil, false, kindBody, 14),
+	"counter-grouped":   appendQueueKey(nil, false, kindCounter, 8),
 	"counts":            appendEntryKey(nil, false, kindCounts, 7, 2, 12),
 	"counts-delayed":    appendEntryKey(nil, false, kindCounts, 7, 5, 11),
 	"counts-transient":  appendEntryKey(nil, true, kindCounts, 7, 5, 13),
@@ -84,6 +87,10 @@ func goldenShard(t *testing.T) store.Shard {
 		b.Append(7, 2, full)
 		b.Append(7, 5, entryFor(plain, 11, 11))
 		b.Append(7, 5, passing)
+		b.PutMessage(14, plain, 1)
+		grouped := entryFor(plain, 14, 14)
+		grouped.Group, grouped.Mark = "customer 7", -1
+		b.Append(8, 5, grouped)
 		b.PutCounts(7, 2, 12, &counts)
 		b.PutCounts(7, 5, 11, &message.Counts{Failures: 1, Due: 1780000001200, Delay: 1200})
 		b.PutTransientCounts(7, 5, 13, &message.Counts{})
@@ -185,6 +192,10 @@ func TestGoldenStoreIsRead(t *testing.T) {
 	full.Shared, full.Out, full.Overlay = true, message.Pulled, fullOverlay()
 	if d := cmp.Diff(Stored{Entry: *full, Counts: fullCounts(), HasCounts: true}, page[0]); d != "" {
 		t.Errorf("entry (-want +got):\n%s", d)
+	}
+	page, err = r.Page(8, 5, 0, 9)
+	if err != nil || len(page) != 1 || page[0].Entry.Group != "customer 7" || page[0].Entry.Mark != -1 {
+		t.Errorf("of a group: %+v, %v", page, err)
 	}
 	for _, seq := range []uint64{10, 20, 21} {
 		m, err := r.Message(&message.Entry{Body: seq})

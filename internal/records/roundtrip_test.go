@@ -113,7 +113,7 @@ func TestEntriesAndCountsComeBackAsTheyWere(t *testing.T) {
 	}
 	plain := message.Entry{Position: 11, Body: 4, SizeBytes: 1024}
 	passing := message.Entry{Position: 12, Body: 5, SizeBytes: 1024, Transient: true, Out: message.HandedOut, Overlay: &message.Overlay{}}
-	last := message.Entry{Position: 1 << 63, Body: 1, SizeBytes: 1024}
+	last := message.Entry{Position: 1 << 63, Body: 1, SizeBytes: 1024, Group: "g", Mark: 1}
 	commit(t, r, func(b *Batch) {
 		for _, e := range []*message.Entry{&full, &plain, &passing, &last} {
 			b.Append(7, 255, e)

@@ -77,6 +77,7 @@ func (o *outgoing) dispatch(d *broker.Delivery, now int64) (*wire.MessageDispatc
 	}
 	o.message.RedeliveryCounter = int32(d.Counter)
 	o.message.BrokerOutTime = now
+	o.message.JMSXGroupFirstForConsumer = d.GroupFirst // R-GRP-03
 	o.frame.Message = &o.message
 	o.frame.RedeliveryCounter = int32(d.Counter)
 	return &o.frame, nil

@@ -1,0 +1,210 @@
+package queue
+
+import (
+	"cmp"
+	lru "container/list"
+	"slices"
+)
+
+// A group is the messages of one JMSXGroupID: they go to one consumer, its owner,
+// for as long as that is attached (R-GRP-01), and in their order, through delays
+// too (C24): while a member that was here before waits for a time or for the end
+// of a transaction, no later one is handed out. Members that a consumer has
+// prefetched are not called back.
+//
+// The first member binds its group to the consumer of the highest priority that
+// has room and owns the fewest groups, so that new consumers get their share of
+// new groups; groups that have an owner stay with it. What an owner leaves is
+// bound anew when a member is next handed out.
+type group struct {
+	id    string
+	owner *Consumer // nil: none at present
+	// parked is how many members wait for a time or a transaction.
+	parked int
+	passed bool         // consumers with room have passed over members
+	recent *lru.Element // in groups.recent; nil: it has no owner
+}
+
+// groups are those of which a queue knows something: an owner, or what is parked.
+// So that a queue in which each message has a group of its own needs no end of
+// memory, those not heard of for longest are forgotten, but for what is parked and
+// what their owners have in hand (R-GRP-06, done better).
+type groups struct {
+	byID   map[string]*group
+	recent *lru.List // those that have owners, the last one heard of first
+}
+
+const (
+	// maxGroups is how many groups with an owner a queue remembers, if no more have
+	// messages in hand.
+	maxGroups = 10_000
+	// maxForgets is how many groups are looked at to find one that can be forgotten.
+	maxForgets = 8
+)
+
+func newGroups() groups { return groups{byID: map[string]*group{}, recent: lru.New()} }
+
+// group is what is known of an item's group; nil if that is nothing.
+func (m *Machine) group(it *Item) *group {
+	if it.Group == "" || !m.o.Grouped {
+		return nil
+	}
+	return m.groups.byID[it.Group]
+}
+
+func (m *Machine) makeGroup(id string) *group {
+	g := m.groups.byID[id]
+	if g == nil {
+		g = &group{id: id}
+		m.groups.byID[id] = g
+	}
+	return g
+}
+
+// bind makes the consumer that an item goes to the owner of its group, if it has
+// none, or the producer says that it begins anew. It reports whether the consumer
+// is its owner only since now.
+func (m *Machine) bind(it *Item, c *Consumer) (first bool) {
+	if it.Group == "" || !m.o.Grouped || m.exclusive != nil {
+		return false // an exclusive consumer has everything, in order
+	}
+	g := m.makeGroup(it.Group)
+	switch {
+	case g.owner == nil, g.owner != c && startsAnew(it):
+		m.unbind(g)
+		g.owner, g.recent = c, m.groups.recent.PushFront(g)
+		if c.owns == nil {
+			c.owns = map[*group]bool{}
+		}
+		c.owns[g] = true
+		first = true
+	case g.owner == c:
+		m.groups.recent.MoveToFront(g.recent)
+	}
+	if it.Mark == GroupEnd {
+		m.unbind(g)
+		m.lookAgain(g)
+		m.forgetIdle(g)
+	}
+	m.forgetSome()
+	return first
+}
+
+// The marks of message.Entry.Mark.
+const (
+	GroupStart int8 = 1  // JMSXGroupSeq is 1
+	GroupEnd   int8 = -1 // JMSXGroupSeq is negative
+)
+
+// startsAnew reports whether an item gives its group to whoever gets it. One that
+// comes back has done so before.
+func startsAnew(it *Item) bool {
+	return it.Mark == GroupStart && it.HandOuts == 0 && it.Failures == 0
+}
+
+func (m *Machine) unbind(g *group) {
+	if g.owner == nil {
+		return
+	}
+	delete(g.owner.owns, g)
+	m.groups.recent.Remove(g.recent)
+	g.owner, g.recent = nil, nil
+}
+
+// forgetIdle forgets a group of which there is nothing left to know.
+func (m *Machine) forgetIdle(g *group) {
+	if g.owner == nil && g.parked == 0 {
+		delete(m.groups.byID, g.id)
+	}
+}
+
+// forgetSome keeps the number of groups within its bound.
+func (m *Machine) forgetSome() {
+	for range maxForgets {
+		if m.groups.recent.Len() <= maxGroups {
+			return
+		}
+		g := m.groups.recent.Back().Value.(*group)
+		if g.parked > 0 || g.inHand() {
+			m.groups.recent.MoveToFront(g.recent)
+			continue
+		}
+		m.unbind(g)
+		m.forgetIdle(g)
+	}
+}
+
+// inHand reports whether the owner has a member.
+func (g *group) inHand() bool {
+	for it := g.owner.held.head; it != nil; it = it.next {
+		if it.Group == g.id {
+			return true
+		}
+	}
+	return false
+}
+
+// disown takes its groups from a consumer that goes.
+func (m *Machine) disown(c *Consumer) {
+	if len(c.owns) == 0 {
+		return
+	}
+	for g := range c.owns {
+		m.unbind(g)
+		m.lookAgain(g)
+		m.forgetIdle(g)
+	}
+}
+
+// park notes that an item waits for a time or a transaction, and its group with it.
+func (m *Machine) park(it *Item) {
+	if it.Group != "" && m.o.Grouped {
+		m.makeGroup(it.Group).parked++
+	}
+}
+
+// unpark notes that it does so no longer.
+func (m *Machine) unpark(it *Item) {
+	g := m.group(it)
+	if g == nil {
+		return
+	}
+	if g.parked--; g.parked == 0 {
+		m.lookAgain(g)
+		m.forgetIdle(g)
+	}
+}
+
+// lookAgain lets all consumers look at what they have passed over, where members of
+// the group may be among that.
+func (m *Machine) lookAgain(g *group) {
+	if !g.passed {
+		return
+	}
+	g.passed = false
+	for _, c := range m.consumers {
+		c.seen = [lanes]view{}
+	}
+}
+
+// keepOrder puts the later members of an item's group behind it, where they came
+// back before it did.
+func (m *Machine) keepOrder(it *Item) {
+	if it.Group == "" || !m.o.Grouped {
+		return
+	}
+	l := m.lane(it.lane)
+	var later []*Item
+	for o := l.returned.head; o != it; o = o.next {
+		if o.Group == it.Group && o.Position > it.Position {
+			later = append(later, o)
+		}
+	}
+	slices.SortFunc(later, func(a, b *Item) int { return cmp.Compare(a.Position, b.Position) })
+	for _, o := range later {
+		l.returned.remove(o)
+		l.last++
+		o.rank = l.last
+		l.returned.pushBack(o)
+	}
+}
