@@ -12,7 +12,8 @@ const dlqRedriveLong = `
 Bring dead letters back to where they failed: to the end of the queue that their original
 destination names, or, where that is a topic, to its durable subscriptions. Each moves in
 one step: it is never lost and never there twice. Its failure count begins again at zero,
-its story goes with it, and it does not expire any more. Without QUEUE it is ActiveMQ.DLQ.
+its story goes with it, and it is persistent and does not expire any more, unless --as-sent
+is given. Without QUEUE it is ActiveMQ.DLQ.
 
 Say which: --id, once for each message, --selector, --all, or the oldest --limit. Messages
 that have no place to go back to stay, and so does what is no dead letter.
@@ -31,7 +32,7 @@ const dlqRedriveExample = `
 
 func dlqRedriveCommand(e *env) *cobra.Command {
 	var r *remote
-	var what admin.Selection
+	var what admin.RedriveRequest
 	c := &cobra.Command{
 		Use:     "redrive [QUEUE] --id ID... | --selector SELECTOR | --all | --limit N",
 		Short:   "Bring dead letters back to where they failed",
@@ -43,7 +44,7 @@ func dlqRedriveCommand(e *env) *cobra.Command {
 				return err
 			}
 			what.IDs = append(what.IDs, more...)
-			if err := checkSelection(c, &what, false); err != nil {
+			if err := checkSelection(c, &what.Selection, false); err != nil {
 				return err
 			}
 			var moved admin.Redriven
@@ -61,7 +62,8 @@ func dlqRedriveCommand(e *env) *cobra.Command {
 		},
 	}
 	r = remoteFlags(e, c)
-	selectionFlags(c, &what, "bring back")
+	selectionFlags(c, &what.Selection, "bring back")
+	c.Flags().BoolVar(&what.AsSent, "as-sent", false, "give them their delivery mode back, and their time to live, beginning anew")
 	return c
 }
 

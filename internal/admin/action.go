@@ -23,6 +23,14 @@ type Selection struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
+// A RedriveRequest is the request of /api/v1/queues/{queue}/redrive.
+type RedriveRequest struct {
+	// AsSent gives them the delivery mode that they were sent with, and their time to
+	// live, beginning anew; else they are persistent and do not expire.
+	AsSent bool `json:"asSent,omitempty"`
+	Selection
+}
+
 // A MoveRequest is the request of /api/v1/queues/{queue}/move.
 type MoveRequest struct {
 	// To is where they go: a queue's name, or "topic://" and a topic's, whose
@@ -96,7 +104,7 @@ func (s *surface) redrive(r *http.Request) (any, error) {
 	if err := query(r); err != nil {
 		return nil, err
 	}
-	var what Selection
+	var what RedriveRequest
 	if err := decode(r, &what); err != nil {
 		return nil, err
 	}
@@ -105,8 +113,12 @@ func (s *surface) redrive(r *http.Request) (any, error) {
 		return nil, err
 	}
 	place := placeNamed(r)
-	o, err := s.b.Redrive(r.Context(), place, sel)
-	s.did(r, "dead letters brought back", place, &what, o, err)
+	redrive := s.b.Redrive
+	if what.AsSent {
+		redrive = s.b.RedriveAsSent
+	}
+	o, err := redrive(r.Context(), place, sel)
+	s.did(r, "dead letters brought back", place, &what.Selection, o, err)
 	if err != nil {
 		return nil, done(o.Taken, "brought back", err)
 	}

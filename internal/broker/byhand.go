@@ -74,7 +74,19 @@ func (d *destination) keptAt(to message.Destination, it *queue.Item) bool {
 // that have no place to go back to are left. Messages of the place that are no dead
 // letters are not meant. ErrState where the place is no dead letter queue at all:
 // it has no dead letter, and no policy sends any there (C18).
+//
+// What is redriven is persistent and does not expire (R-JMX-02).
 func (b *Broker) Redrive(ctx context.Context, from Place, what Selection) (Outcome, error) {
+	return b.redrive(ctx, from, what, queue.Move{Redrive: true})
+}
+
+// RedriveAsSent is Redrive with the delivery mode that the message was sent with, and
+// with its time to live, which begins anew.
+func (b *Broker) RedriveAsSent(ctx context.Context, from Place, what Selection) (Outcome, error) {
+	return b.redrive(ctx, from, what, queue.Move{Redrive: true, AsSent: true})
+}
+
+func (b *Broker) redrive(ctx context.Context, from Place, what Selection, move queue.Move) (Outcome, error) {
 	d, err := b.find(from)
 	if err != nil {
 		return Outcome{}, err
@@ -83,8 +95,9 @@ func (b *Broker) Redrive(ctx context.Context, from Place, what Selection) (Outco
 	seen := false
 	o, err := b.takeOut(ctx, from, what, func(it *queue.Item) bool { seen = seen || dead(it); return dead(it) },
 		queue.Extract{Target: func(it *queue.Item) (queue.Move, bool) {
-			to := it.Overlay.OriginalDestination
-			return queue.Move{Target: to, Redrive: true}, to != d.name && b.takesBack(to)
+			m := move
+			m.Target = it.Overlay.OriginalDestination
+			return m, m.Target != d.name && b.takesBack(m.Target)
 		}})
 	if err == nil && !seen && !d.rulesNow().DeadLetterQueue && !b.getsDeadLetters(d.name) {
 		err = fmt.Errorf("%s is no dead letter queue: none of its messages is a dead letter, and no policy sends any there: %w", from, message.ErrState)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 func TestC07PurgeIncludesPendingRetries(t *testing.T) { // 5 s until the retry, before and after a restart
@@ -146,5 +148,49 @@ func TestSubscriptionsByHandLeaveTheOthersCopies(t *testing.T) {
 		h.holds(place("a"))
 		h.holds(place("b"), "n", "n")
 		h.holds(place("c"), "n", "n", "n", "n", "n", "n")
+	})
+}
+
+func TestRedriveAsSent(t *testing.T) { // R-JMX-02
+	t.Parallel()
+	keep := redelivery.SharedStrategy()
+	keep.ProcessNonPersistent = true
+	inHouse(t, func(o *Options) {
+		o.Policy = func(message.Destination) Policy { return Policy{Rules: redelivery.Rules{DeadLetter: keep}} }
+	}, func(h *house) {
+		c := h.client()
+		for _, text := range []string{"passing", "kept", "forever"} {
+			c.must(c.send(c.msg(parcels, text, func(m *message.Message) {
+				m.Persistent = text != "passing"
+				if text != "forever" {
+					m.Expiration = m.Timestamp + time.Minute.Milliseconds()
+				}
+			}), ""))
+		}
+		k := c.consume(parcels)
+		for _, d := range c.take() {
+			c.must(c.ack(queue.Poison, k, d, d, 1, "", poisonText(1)))
+		}
+		c.closeConsumer(k, Delivery{})
+		time.Sleep(time.Hour)
+		o, err := h.broker.RedriveAsSent(h.t.Context(), dlqAt, Selection{})
+		h.came("redrive", o, err, Outcome{Taken: 3})
+		now := time.Now().UnixMilli()
+		k = c.consume(parcels)
+		got := c.take()
+		want(t, "back", got, "passing", "kept", "forever")
+		for _, d := range got {
+			text, left := string(d.Message.Body), d.Message.Expiration-now
+			if d.Message.Persistent != (text != "passing") || text != "forever" && (left < 50_000 || left > 60_000) || text == "forever" && d.Message.Expiration != 0 {
+				t.Errorf("%s: %+v", text, d.Message)
+			}
+			if d.Message.Added[OriginalExpiration] != nil || d.Message.Added[DeliveryAttempts] != int64(1) {
+				t.Errorf("%s has %v", text, d.Message.Added)
+			}
+		}
+		c.closeConsumer(k, Delivery{})
+		time.Sleep(time.Hour)
+		h.holds(dlqAt, "passing", "kept") // they lived as long as they were sent to live
+		h.holds(At(parcels), "forever")
 	})
 }

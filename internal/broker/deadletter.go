@@ -203,6 +203,9 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 				delete(o.Added, name)
 			}
 		}
+		if move.AsSent {
+			d.b.asSent(o, header)
+		}
 		return o
 	}
 	o.OriginalDestination = d.name
@@ -222,6 +225,19 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 	d.originOf(it, header, move).stamp(o.Added, header)
 	o.Expiration = d.b.expirationAt(move.Target, o.Expiration)
 	return o
+}
+
+// asSent gives a dead letter its delivery mode back, and its time to live, beginning
+// now. The properties that remember them have done their work.
+func (b *Broker) asSent(o *message.Overlay, header *message.Message) {
+	if o.Added[OriginalDeliveryMode] == "NON_PERSISTENT" {
+		o.Persistent = false
+	}
+	if e, _ := o.Added[OriginalExpiration].(int64); e > 0 && header.Timestamp > 0 {
+		o.Expiration = b.now() + max(e-header.Timestamp, 0)
+	}
+	delete(o.Added, OriginalDeliveryMode)
+	delete(o.Added, OriginalExpiration)
 }
 
 func (b *Broker) hasProperty(m *message.Message, name string) bool {

@@ -43,9 +43,11 @@ const (
 type Move struct {
 	Target message.Destination
 	// Why it moves; Redrive says that it is brought back from a dead letter queue,
-	// ByHand that someone wants it elsewhere.
+	// AsSent with its delivery mode and time to live, ByHand that someone wants it
+	// elsewhere.
 	Cause   message.Cause
 	Redrive bool
+	AsSent  bool
 	ByHand  bool
 	// Text is dlqDeliveryFailureCause; "": none is set.
 	Text string
