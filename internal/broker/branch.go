@@ -47,17 +47,17 @@ type branch struct {
 type branches struct {
 	mu sync.Mutex
 	of map[string]*branch // by id
-	// ended remembers, of so many transactions that have ended, whether they were
-	// committed: for clients whose connection was lost while they waited for the answer.
-	ended  map[string]bool
-	oldest []string // of ended
+	// committed remembers those that were committed, for clients whose connection was
+	// lost while they waited for the answer.
+	committed map[string]bool
+	oldest    []string // of committed
 }
 
-// maxEnded is how many ended transactions are remembered.
-const maxEnded = 4096
+// maxCommitted is how many committed transactions are remembered.
+const maxCommitted = 4096
 
 func newBranches() branches {
-	return branches{of: map[string]*branch{}, ended: map[string]bool{}}
+	return branches{of: map[string]*branch{}, committed: map[string]bool{}}
 }
 
 func (g *branches) find(id string) *branch {
@@ -143,12 +143,13 @@ func (g *branches) drop(br *branch, committed bool) {
 	if g.of[br.id] == br {
 		delete(g.of, br.id)
 	}
-	if _, known := g.ended[br.id]; !known {
-		g.oldest = append(g.oldest, br.id)
+	if !committed || g.committed[br.id] {
+		return
 	}
-	g.ended[br.id] = committed
-	if len(g.oldest) > maxEnded {
-		delete(g.ended, g.oldest[0])
+	g.committed[br.id] = true
+	g.oldest = append(g.oldest, br.id)
+	if len(g.oldest) > maxCommitted {
+		delete(g.committed, g.oldest[0])
 		g.oldest = g.oldest[1:]
 	}
 }
@@ -171,7 +172,7 @@ func (g *branches) begunBy(c *Connection) (active, timedOut []*branch) {
 
 // BeginXA begins a distributed transaction, or joins one that is active. again says
 // that the client may be repeating, on a new connection, what it did on the one
-// before: then over tells that the transaction is prepared, or has ended, already.
+// before: then over tells that the transaction is prepared, or was committed, already.
 //
 // Errors: ErrExists for a transaction that takes nothing any more.
 func (c *Connection) BeginXA(xid message.XID, again bool) (over bool, err error) {
@@ -181,7 +182,7 @@ func (c *Connection) BeginXA(xid message.XID, again bool) (over bool, err error)
 	defer g.mu.Unlock()
 	br := g.of[id]
 	if br == nil {
-		if _, known := g.ended[id]; known && again {
+		if again && g.committed[id] {
 			return true, nil
 		}
 		g.of[id] = &branch{transaction: transaction{b: c.b, c: c, id: id, queues: map[*destination]bool{}}, xid: xid, begun: c.b.now()}
@@ -196,14 +197,13 @@ func (c *Connection) BeginXA(xid message.XID, again bool) (over bool, err error)
 	return false, fmt.Errorf("transaction %s is %s: %w", id, br.state, message.ErrExists)
 }
 
-// OutcomeXA tells whether a transaction that has ended was committed, as far as that
-// is remembered.
-func (c *Connection) OutcomeXA(xid message.XID) (committed, known bool) {
+// CommittedXA reports whether a transaction was committed, as far as that is
+// remembered.
+func (c *Connection) CommittedXA(xid message.XID) bool {
 	g := &c.b.branches
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	committed, known = g.ended[xid.String()]
-	return committed, known
+	return g.committed[xid.String()]
 }
 
 // Recover lists the transactions that are prepared, and those that were ended by hand

@@ -664,8 +664,8 @@ func TestXAComesBack(t *testing.T) { // R-CLIENT-62
 		if over, err := begin(true); !over || err != nil {
 			t.Errorf("committed: %v, %v", over, err)
 		}
-		if committed, known := c.c.OutcomeXA(xidA); !committed || !known {
-			t.Errorf("committed %v, known %v", committed, known)
+		if !c.c.CommittedXA(xidA) {
+			t.Error("the commit is forgotten")
 		}
 		if over, err := begin(false); over || err != nil {
 			t.Errorf("a new one of that name: %v, %v", over, err)

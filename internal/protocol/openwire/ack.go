@@ -39,6 +39,10 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 		if err != nil {
 			return err
 		}
+		if t.over {
+			done(nil)
+			return nil
+		}
 		t.sessions[c.ConsumerID.Session()], t.acked = true, true
 		a.Tx = t.id
 		done = t.part(&c.BaseCommand, done)

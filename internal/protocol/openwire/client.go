@@ -18,7 +18,8 @@ type client struct {
 	sessions     map[wire.SessionID]bool
 	producers    map[wire.ProducerID]*producer
 	consumers    map[wire.ConsumerID]string // with their texts
-	transactions map[string]*transaction    // that are open, by their ids' texts
+	transactions map[string]*transaction    // that are open, by what the broker calls them
+	looked       int                        // how many there may be before ended ones are looked for
 }
 
 // A producer is what is kept about one.

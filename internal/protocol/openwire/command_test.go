@@ -251,13 +251,45 @@ var commands = map[string]struct {
 		command: func(p *peer) wire.Command {
 			return &wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: xid(), Type: wire.TransactionBegin}
 		},
-		class: classXA, text: "xaErrorCode:-7",
+		calls: []string{"BeginXA(XID:[1,globalId=01,branchId=02], false)"},
 	},
 	"rollback of a distributed transaction": {
 		command: func(p *peer) wire.Command {
 			return &wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: xid(), Type: wire.TransactionRollback}
 		},
-		class: classXA, text: "has not been started. xaErrorCode:-4",
+		calls: []string{"RollbackXA(XID:[1,globalId=01,branchId=02])"},
+	},
+	"commit of a distributed transaction": {
+		command: func(p *peer) wire.Command {
+			return &wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: xid(), Type: wire.TransactionCommitTwoPhase}
+		},
+		calls: []string{"CommitXA(XID:[1,globalId=01,branchId=02], false)"},
+	},
+	"one-phase commit of a distributed transaction": {
+		command: func(p *peer) wire.Command {
+			return &wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: xid(), Type: wire.TransactionCommitOnePhase}
+		},
+		calls: []string{"CommitXA(XID:[1,globalId=01,branchId=02], true)"},
+	},
+	"forget of a distributed transaction": {
+		command: func(p *peer) wire.Command {
+			return &wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: xid(), Type: wire.TransactionForget}
+		},
+		calls: []string{"ForgetXA(XID:[1,globalId=01,branchId=02])"},
+	},
+	"end of a distributed transaction": {
+		command: func(p *peer) wire.Command {
+			return &wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: xid(), Type: wire.TransactionEnd}
+		},
+		calls: nil,
+	},
+	"commit of an unknown distributed transaction": {
+		command: func(p *peer) wire.Command {
+			return &wire.TransactionInfo{ConnectionID: p.connection(), TransactionID: xid(), Type: wire.TransactionCommitTwoPhase}
+		},
+		fail:  map[string]error{"CommitXA": fmt.Errorf("transaction has not been started: %w", message.ErrNotFound)},
+		calls: []string{"CommitXA(XID:[1,globalId=01,branchId=02], false)"},
+		class: classXA, text: "has not been started: not found xaErrorCode:-4",
 	},
 	"message of a distributed transaction": {
 		command: func(p *peer) wire.Command {

@@ -26,6 +26,10 @@ type script struct {
 	held  []func() // answers that a test lets out itself
 	hold  bool     // hold answers back
 	sent  []*message.Message
+
+	prepared []message.XID // what Recover gives
+	over     bool          // what BeginXA answers
+	readOnly bool          // what PrepareXA answers
 }
 
 // inScript runs f in a bubble with a server on a scripted broker.
@@ -165,6 +169,40 @@ func (s *script) Commit(_ context.Context, tx string, done func(error)) {
 
 func (s *script) Rollback(_ context.Context, tx string, done func(error)) {
 	s.answer(done, s.call("Rollback", tx))
+}
+
+func (s *script) Recover() []message.XID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prepared
+}
+
+func (s *script) BeginXA(xid message.XID, again bool) (bool, error) {
+	err := s.call("BeginXA", xid, again)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over, err
+}
+
+func (s *script) HasXA(message.XID) bool { return true }
+
+func (s *script) CommittedXA(message.XID) bool { return s.over }
+
+func (s *script) PrepareXA(_ context.Context, xid message.XID, done func(bool, error)) {
+	err := s.call("PrepareXA", xid)
+	s.answer(func(err error) { done(s.readOnly, err) }, err)
+}
+
+func (s *script) CommitXA(_ context.Context, xid message.XID, onePhase bool, done func(error)) {
+	s.answer(done, s.call("CommitXA", xid, onePhase))
+}
+
+func (s *script) RollbackXA(_ context.Context, xid message.XID, done func(error)) {
+	s.answer(done, s.call("RollbackXA", xid))
+}
+
+func (s *script) ForgetXA(_ context.Context, xid message.XID, done func(error)) {
+	s.answer(done, s.call("ForgetXA", xid))
 }
 
 func (s *script) MarkRollbackOnly(tx string, why error) { _ = s.call("MarkRollbackOnly", tx, why) }

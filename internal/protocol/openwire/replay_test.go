@@ -104,11 +104,14 @@ func summarize(t *testing.T, commands []wire.DataStructure) transcript {
 		case *wire.Response:
 			s.Answers[c.CorrelationID] += "Response"
 		case *wire.DataArrayResponse:
-			s.Answers[c.CorrelationID] += "DataArrayResponse"
+			s.Answers[c.CorrelationID] += fmt.Sprintf("DataArrayResponse of %d", len(c.Data))
 		case *wire.IntegerResponse:
-			s.Answers[c.CorrelationID] += "IntegerResponse"
+			s.Answers[c.CorrelationID] += fmt.Sprintf("IntegerResponse %d", c.Result)
 		case *wire.ExceptionResponse:
 			s.Answers[c.CorrelationID] += c.Exception.Class
+			if _, code, ok := strings.Cut(c.Exception.Message.Value, "xaErrorCode:"); ok {
+				s.Answers[c.CorrelationID] += " " + code
+			}
 		case *wire.ConnectionError:
 			s.Answers[0] += c.Exception.Class
 		case *wire.ProducerAck:
@@ -157,6 +160,7 @@ func TestReplay(t *testing.T) {
 		"f-temp-queue-request-reply": nil,
 		"f-v12-loose-cache":          nil,
 		"g-all-bodies":               nil,
+		"h-xa":                       nil,
 		"i-producer-window":          nil,
 		"j-pull":                     nil,
 		"k-errors":                   nil,
@@ -204,7 +208,7 @@ func withoutAttempts(dispatches []string) []string {
 // every command that asks for one.
 func TestReplayIsAnswered(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"h-xa", "r-login-failure"} {
+	for _, name := range []string{"r-login-failure"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rec := record(t, name)

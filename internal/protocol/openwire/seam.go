@@ -20,6 +20,7 @@ type Broker interface {
 	Producers(d message.Destination) int
 	Watched(topic message.Destination) bool
 	Publish(ctx context.Context, m *message.Message, done func(error)) error
+	Recover() []message.XID
 }
 
 // A Connection is what the room uses of a broker.Connection, where the methods
@@ -32,6 +33,13 @@ type Connection interface {
 	Commit(ctx context.Context, tx string, done func(error))
 	Rollback(ctx context.Context, tx string, done func(error))
 	MarkRollbackOnly(tx string, why error)
+	BeginXA(xid message.XID, again bool) (over bool, err error)
+	HasXA(xid message.XID) bool
+	CommittedXA(xid message.XID) bool
+	PrepareXA(ctx context.Context, xid message.XID, done func(readOnly bool, err error))
+	CommitXA(ctx context.Context, xid message.XID, onePhase bool, done func(error))
+	RollbackXA(ctx context.Context, xid message.XID, done func(error))
+	ForgetXA(ctx context.Context, xid message.XID, done func(error))
 	Subscribe(ctx context.Context, spec broker.ConsumerSpec) error
 	Offer(ctx context.Context, consumer string, m *message.Message, done func(error)) error
 	Ack(ctx context.Context, a broker.Ack, done func(error))

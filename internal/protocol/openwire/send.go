@@ -26,6 +26,10 @@ func (s *session) message(c *wire.Message) error {
 		if err != nil {
 			return s.unaccepted(c, p, err)
 		}
+		if t.over {
+			s.sent(c, p, m.SizeBytes(), done)(nil)
+			return nil
+		}
 		t.sessions[c.ProducerID.Session()] = true
 		tx, done = t.id, t.part(&c.BaseCommand, done)
 	}

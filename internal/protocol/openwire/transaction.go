@@ -9,16 +9,14 @@ import (
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
 
-// Error codes of javax.transaction.xa.XAException, which Java clients read from
-// the end of the text (OpenWire 11).
-const (
-	xaUnknown     = " xaErrorCode:-4" // XAER_NOTA
-	xaUnavailable = " xaErrorCode:-7" // XAER_RMFAIL
-)
-
-// A transaction is a local transaction that is open.
+// A transaction is one that is open on this connection: a local one, or its share of
+// a distributed one.
 type transaction struct {
-	id string
+	id string // what the broker calls it
+	// over says that a client, which has come back, repeats on this connection what it
+	// did before of a distributed transaction that was prepared then, or committed: it
+	// is answered, and nothing is done.
+	over bool
 
 	// sessions are those of its sends and acknowledgements; acked says that it has
 	// acknowledgements, resumed that it was open on the client's connection before,
@@ -78,21 +76,25 @@ func (t *transaction) outcome(ctx context.Context) error {
 
 // transaction finds an open transaction.
 func (s *session) transaction(id wire.TransactionID) (*transaction, error) {
+	if t := s.client.transactions[transactionKey(id)]; t != nil {
+		return t, nil
+	}
 	if xa, ok := id.(*wire.XATransactionID); ok {
 		return nil, notStartedXA(xa)
-	}
-	if t := s.client.transactions[id.String()]; t != nil {
-		return t, nil
 	}
 	return nil, notStarted(id)
 }
 
-func notStarted(id wire.TransactionID) error {
-	return exceptionf(classJMS, "Transaction '%s' has not been started.", id)
+// transactionKey is what the broker calls a transaction.
+func transactionKey(id wire.TransactionID) string {
+	if xa, ok := id.(*wire.XATransactionID); ok {
+		return xidOf(xa).String()
+	}
+	return id.String()
 }
 
-func notStartedXA(id *wire.XATransactionID) error {
-	return exceptionf(classXA, "Transaction '%s' has not been started.%s", id, xaUnknown)
+func notStarted(id wire.TransactionID) error {
+	return exceptionf(classJMS, "Transaction '%s' has not been started.", id)
 }
 
 // transactionInfo begins and ends transactions (OpenWire 11).
@@ -100,10 +102,8 @@ func (s *session) transactionInfo(c *wire.TransactionInfo) error {
 	if err := s.connected("transaction"); err != nil {
 		return err
 	}
-	if c.Type == wire.TransactionRecover { // there are no prepared ones
-		if c.ResponseRequired {
-			s.out.post(&wire.DataArrayResponse{CorrelationID: c.CommandID, Data: []wire.DataStructure{}})
-		}
+	if c.Type == wire.TransactionRecover {
+		s.recover(c)
 		return nil
 	}
 	switch id := c.TransactionID.(type) {
@@ -130,12 +130,7 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 		if err != nil {
 			return err
 		}
-		if err := t.outcome(s.ctx); err != nil {
-			s.client.broker.MarkRollbackOnly(tx, err)
-		}
-		if t.resumed && !t.acked {
-			s.client.broker.MarkRollbackOnly(tx, errNotReplayed)
-		}
+		s.complete(t)
 		delete(s.client.transactions, tx)
 		done := s.later(&c.BaseCommand)
 		s.client.broker.Commit(s.ctx, tx, func(err error) { done(commitError(id, err)) })
@@ -153,6 +148,17 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 	return nil
 }
 
+// complete waits until all of a transaction is answered. If anything of it failed, or
+// is missing, it can only be rolled back.
+func (s *session) complete(t *transaction) {
+	if err := t.outcome(s.ctx); err != nil {
+		s.client.broker.MarkRollbackOnly(t.id, err)
+	}
+	if t.resumed && !t.acked {
+		s.client.broker.MarkRollbackOnly(t.id, errNotReplayed)
+	}
+}
+
 // begin opens a transaction. One that is open already stays as it is (OpenWire 13).
 func (s *session) begin(tx string) error {
 	if s.client.transactions[tx] != nil {
@@ -164,9 +170,12 @@ func (s *session) begin(tx string) error {
 	if err := s.client.broker.Begin(tx); err != nil {
 		return err
 	}
-	s.client.transactions[tx] = &transaction{id: tx, sessions: map[wire.SessionID]bool{},
-		resumed: s.generation != 0 && s.server.interrupted.was(s.client.id, tx)}
+	s.client.transactions[tx] = s.newTransaction(tx)
 	return nil
+}
+
+func (s *session) newTransaction(tx string) *transaction {
+	return &transaction{id: tx, sessions: map[wire.SessionID]bool{}, resumed: s.generation != 0 && s.server.interrupted.was(s.client.id, tx)}
 }
 
 // commitError is what a failed commit is for the client: the transaction has been
@@ -181,17 +190,4 @@ func commitError(id wire.TransactionID, err error) error {
 		return err
 	}
 	return exception(classRolledBack, err)
-}
-
-// xaTransaction refuses distributed transactions, which this version does not
-// offer: what could begin or prepare one finds the resource manager unavailable,
-// and there is none to end.
-func (s *session) xaTransaction(c *wire.TransactionInfo, id *wire.XATransactionID) error {
-	switch c.Type {
-	case wire.TransactionCommitOnePhase, wire.TransactionCommitTwoPhase, wire.TransactionRollback, wire.TransactionForget:
-		return notStartedXA(id)
-	case wire.TransactionBegin, wire.TransactionEnd, wire.TransactionPrepare:
-		return exceptionf(classXA, "Transaction '%s': distributed transactions are not offered.%s", id, xaUnavailable)
-	}
-	return exceptionf(classIO, "TransactionInfo of unknown type %d", c.Type)
 }
