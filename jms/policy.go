@@ -133,3 +133,15 @@ func (s *policySet) lookup(d message.Destination) *redelivery.Policy {
 	}
 	return ptr(redelivery.DefaultPolicy())
 }
+
+// ParseRedeliveryPolicy reads "maximumRedeliveries=3&initialRedeliveryDelay=100" with the
+// names that a URL has after "jms.redeliveryPolicy."; what is not there has ActiveMQ's
+// default, what is unknown is ErrInvalidOption.
+func ParseRedeliveryPolicy(s string) (RedeliveryPolicy, error) {
+	p := DefaultRedeliveryPolicy()
+	options, err := parseOptions(s)
+	if err != nil {
+		return p, err
+	}
+	return p, apply("redelivery policy", options, policySetters(&p))
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nixiemq/nixie/jms"
+	"github.com/spf13/cobra"
+)
+
+// What 'produce' and 'consume' have in common: they are clients of any broker that
+// speaks OpenWire.
+
+// A client is how to reach the broker.
+type client struct {
+	e        *env
+	url      string
+	user     string
+	clientID string
+	asJSON   bool
+	quiet    bool
+	mu       sync.Mutex // guards e.out
+}
+
+const clientHelp = `
+DESTINATION is queue://NAME, topic://NAME, or a queue's name alone. --url is a broker URL
+as Java clients have it, with its options:
+
+  tcp://host:61616?jms.prefetchPolicy.queuePrefetch=1
+  failover:(tcp://a:61616,tcp://b:61616)?maxReconnectAttempts=5
+  ssl://host:61617`
+
+func clientFlags(e *env, c *cobra.Command) *client {
+	k := &client{e: e}
+	f := c.Flags()
+	f.StringVar(&k.url, "url", "tcp://127.0.0.1:61616", "broker `URL`, with its options")
+	f.StringVar(&k.user, "user", "", "`name` to log in with; the password is taken from the environment variable "+passwordVariable)
+	f.StringVar(&k.clientID, "client-id", "", "client `id` of the connection (default: one that nobody has)")
+	f.BoolVar(&k.asJSON, "json", false, "print JSON, a line for each message and one for the summary")
+	f.BoolVarP(&k.quiet, "quiet", "q", false, "print the summary alone")
+	return k
+}
+
+// factory makes the factory of the connections.
+func (k *client) factory() (*jms.ConnectionFactory, error) {
+	f, err := jms.NewConnectionFactory(k.url)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--url: %w", err)}
+	}
+	if k.user != "" {
+		f.UserName = k.user
+		f.Password, _ = k.e.lookup(passwordVariable)
+	}
+	f.ClientID = cmp.Or(k.clientID, f.ClientID)
+	return f, nil
+}
+
+// connect opens a connection, and says what can be done where there is no broker.
+func (k *client) connect(ctx context.Context, f *jms.ConnectionFactory) (*jms.Connection, error) {
+	c, err := f.CreateConnection(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil, errors.New("interrupted")
+	}
+	if errors.Is(err, jms.ErrUnavailable) {
+		return nil, fmt.Errorf("%w\nis the broker running ('nixie serve'), and is this the openwire address that its ready line shows? Name another with --url", err)
+	}
+	return c, err
+}
+
+// print writes a line for a message: v as JSON, or text.
+func (k *client) print(text string, v any) error {
+	if k.quiet {
+		return nil
+	}
+	return k.printAlways(k.e.out, text, v)
+}
+
+// summary writes the last line: to standard error, where it is for people.
+func (k *client) summary(text string, v any) error {
+	if k.asJSON {
+		return k.printAlways(k.e.out, "", v)
+	}
+	return k.printAlways(k.e.err, text, nil)
+}
+
+func (k *client) printAlways(w io.Writer, text string, v any) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.asJSON {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(v)
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+// destinationOf reads the argument.
+func destinationOf(args []string) (jms.Destination, error) {
+	if len(args) == 0 {
+		return jms.Destination{}, usageError{errors.New("name a destination, such as ORDERS or topic://NEWS")}
+	}
+	d, err := jms.ParseDestination(args[0])
+	if err != nil {
+		return d, usageError{err}
+	}
+	return d, nil
+}
+
+// share reads "10%" or "0.1".
+func share(text string) (float64, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	f, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		f /= 100
+	}
+	if err != nil || f < 0 || f > 1 {
+		return 0, usageError{fmt.Errorf("--fail %q is no share like 10%% or 0.1", text)}
+	}
+	return f, nil
+}
+
+// filler makes a text of so many bytes.
+func filler(n int) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz "
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = letters[rand.IntN(len(letters))]
+	}
+	return string(b)
+}
+
+// A pacer lets things happen so many times a second; 0: as fast as they can.
+type pacer struct {
+	rate  float64
+	start time.Time
+	n     int
+}
+
+// wait waits for the next turn.
+func (p *pacer) wait(ctx context.Context) error {
+	if p.rate <= 0 {
+		return ctx.Err()
+	}
+	if p.start.IsZero() {
+		p.start = time.Now()
+	}
+	at := p.start.Add(time.Duration(float64(p.n) / p.rate * float64(time.Second)))
+	p.n++
+	if d := time.Until(at); d > 0 {
+		return sleep(ctx, d)
+	}
+	return ctx.Err()
+}
+
+// perSecond is a rate for people.
+func perSecond(n int64, took time.Duration) float64 {
+	if took <= 0 {
+		return 0
+	}
+	return float64(n) / took.Seconds()
+}
