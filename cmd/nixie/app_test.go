@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type application struct {
 
 const appUsage = `usage:
   app CONNECTION send QUEUE TEXT [NAME=VALUE...]  send a persistent text message
+  app CONNECTION flood QUEUE N [NAME=VALUE...]    send N persistent text messages; JMSTimeToLive is in milliseconds
   app CONNECTION poison QUEUE N                   fail N messages three times each, and give them up
   app CONNECTION receive QUEUE                    receive a message, acknowledge and print it
   app CONNECTION subscribe TOPIC NAME             make a durable subscription
@@ -51,6 +53,17 @@ func (a *application) run(what string, queue wire.Destination, args []string) er
 	switch {
 	case what == "send" && len(args) > 0:
 		return a.send(&queue, args[0], args[1:])
+	case what == "flood" && len(args) > 0:
+		var n int
+		if _, err := fmt.Sscan(args[0], &n); err != nil {
+			return err
+		}
+		for i := range n {
+			if err := a.send(&queue, fmt.Sprint(i), args[1:]); err != nil {
+				return err
+			}
+		}
+		return nil
 	case what == "poison" && len(args) == 1:
 		var n int
 		if _, err := fmt.Sscan(args[0], &n); err != nil {
@@ -180,6 +193,14 @@ func (a *application) send(queue *wire.Destination, text string, properties []st
 	var all wire.Map
 	for _, p := range properties {
 		name, value, _ := strings.Cut(p, "=")
+		if name == "JMSTimeToLive" {
+			ms, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return err
+			}
+			m.Expiration = m.Timestamp + ms
+			continue
+		}
 		all = append(all, wire.Entry{Key: name, Value: value})
 	}
 	var err error

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +26,8 @@ func TestMain(m *testing.M) {
 //	               file log. ("stop" is testscript's own: it ends the script)
 //	crash          kills it
 //	hangup         sends it SIGHUP and waits until it has logged what came of it
+//	until PATTERN COMMAND...
+//	               runs a command again and again until its output has a line that fits
 //	app            see app_test.go
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -35,7 +38,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "terminate": terminate, "crash": crash, "hangup": hangup,
+			"start": start, "terminate": terminate, "crash": crash, "hangup": hangup, "until": until,
 		},
 	})
 }
@@ -116,5 +119,26 @@ func hangup(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("nothing came of SIGHUP; the log:\n%s", ts.ReadFile("log"))
 		}
 		time.Sleep(10 * time.Millisecond) // another process's log tells when it is done, and nothing else
+	}
+}
+
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN COMMAND...")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	deadline := time.Now().Add(patience)
+	for {
+		cmd := exec.Command(args[1], args[2:]...)
+		cmd.Dir = ts.MkAbs(".")
+		out, err := cmd.CombinedOutput()
+		if err == nil && pattern.Match(out) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s never said %s, but: %v\n%s", args[1], args[0], err, out)
+		}
+		time.Sleep(50 * time.Millisecond) // the broker's time is the machine's
 	}
 }
