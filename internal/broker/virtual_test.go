@@ -484,3 +484,56 @@ func TestC21ResentToATopicIsNotFannedOutTwice(t *testing.T) {
 		h.holds(At(queueNamed("Consumer.C.VirtualTopic.X")), "3")
 	})
 }
+
+// A client consumes from several queues, or topics, at once: by their names, or by a
+// pattern, which covers those that come later, too (R-MAP-03, R-MAP-05).
+func TestConsumersOfSeveralDestinations(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		p := h.client()
+		for name, tt := range map[string]struct {
+			consumed message.Destination
+			sent     []message.Destination
+		}{
+			"queues by name":            {queueNamed("A,B"), []message.Destination{queueNamed("A"), queueNamed("B")}},
+			"queues by pattern":         {queueNamed("P.*"), []message.Destination{queueNamed("P.1"), queueNamed("P.2")}},
+			"by names and a pattern":    {queueNamed("C,R.>"), []message.Destination{queueNamed("C"), queueNamed("R.1.2")}},
+			"topics by name":            {topicNamed("T,U"), []message.Destination{topicNamed("T"), topicNamed("U")}},
+			"topics by pattern":         {topicNamed("V.>"), []message.Destination{topicNamed("V.1"), topicNamed("V.2.3")}},
+			"queues sent to as a list":  {queueNamed("X,Y"), []message.Destination{queueNamed("X,Y"), queueNamed("Y")}},
+			"a list of queue and topic": {topicNamed("W"), []message.Destination{queueNamed("Z,topic://W"), topicNamed("W")}},
+		} {
+			c := h.client()
+			k := c.consume(tt.consumed)
+			for i, to := range tt.sent {
+				p.must(p.send(p.msg(to, fmt.Sprint(i)), ""))
+			}
+			got := c.take()
+			var bodies []string
+			for _, d := range got {
+				bodies = append(bodies, string(d.Message.Body))
+				c.must(c.ack(queue.Individual, k, d, d, 1, ""))
+			}
+			slices.Sort(bodies)
+			want := []string{"0", "1"}
+			if name == "queues sent to as a list" {
+				want = []string{"0", "0", "1"}
+			}
+			if !slices.Equal(bodies, want) {
+				t.Errorf("%s: %v, want %v", name, bodies, want)
+			}
+			c.c.Close(message.Closed, "", -1)
+		}
+		h.holds(At(queueNamed("Z")), "0")
+		for _, q := range h.broker.Queues() {
+			if q.Name.Name != "Z" && q.Messages != 0 {
+				t.Errorf("%s still has %+v", q.Name, q.Stats)
+			}
+		}
+		c := h.client()
+		err := c.c.Subscribe(h.t.Context(), ConsumerSpec{ID: "mixed", Destination: queueNamed("A,topic://T"), Prefetch: 1})
+		if !errors.Is(err, message.ErrInvalid) {
+			t.Errorf("a mixture: %v", err)
+		}
+	})
+}
