@@ -95,23 +95,36 @@ func decidedBy(x *policy.Explanation) string {
 	var text []string
 	switch {
 	case x.Entry != nil:
-		text = append(text, entryText("policy entry", x.Entry))
+		text = append(text, entryText(x.Entry))
 	case x.File == "":
 		text = append(text, "There is no configuration file: the defaults hold.")
 	case x.Redelivery == nil:
 		text = append(text, oneLine("No entry of "+x.File+" is for it: the defaults hold."))
 	}
 	if x.Redelivery != nil {
-		text = append(text, entryText("redelivery policy", x.Redelivery))
+		text = append(text, entryText(x.Redelivery))
 	}
 	return strings.Join(text, "\n")
 }
 
 // entryText names an entry, and those that it overrules.
-func entryText(kind string, e *policy.Entry) string {
+func entryText(e *policy.Entry) string {
+	kind := strings.ReplaceAll(e.Kind, "redelivery-policy", "redelivery policy")
 	text := fmt.Sprintf("The default %s (%s) decides", kind, e.Source)
 	if e.Pattern != "" {
 		text = fmt.Sprintf("The %s for %s (%s) decides", kind, e.Pattern, e.Source)
+	}
+	for i, o := range e.Merged {
+		switch i {
+		case 0:
+			text += "; what it does not say, that for "
+		default:
+			text += ", then that for "
+		}
+		text += fmt.Sprintf("%s (%s)", o.Pattern, o.Source)
+		if i == len(e.Merged)-1 {
+			text += " does"
+		}
 	}
 	for i, o := range e.Overruled {
 		switch i {
@@ -196,16 +209,16 @@ var fateTexts = map[string]string{
 	policy.WhenUnsent:  "no consumer can be sent it",
 }
 
-// reasonTexts say why a message is dropped or kept.
+// reasonTexts say why a message is dropped.
 var reasonTexts = map[redelivery.Reason]string{
-	redelivery.ReasonNonPersistent: "no dead letters of non-persistent messages (processNonPersistent)",
-	redelivery.ReasonExpired:       "no dead letters of expired messages (processExpired)",
+	redelivery.ReasonNonPersistent: "no dead letters of non-persistent messages",
+	redelivery.ReasonExpired:       "its time to live has passed",
 	redelivery.ReasonDiscarding:    "the strategy keeps no dead letters",
 	redelivery.ReasonTemporary:     "its destination is temporary",
-	redelivery.ReasonNoPolicy:      "no policy is for it (fallbackToDeadLetter)",
-	redelivery.ReasonLimit:         "the limit is reached (sendToDlqIfMaxRetriesExceeded)",
-	redelivery.ReasonPlugin:        "dead letters are dropped (discardingDLQBrokerPlugin)",
-	redelivery.ReasonOwnQueue:      "it is in its own dead letter queue (discardOwn)",
+	redelivery.ReasonNoPolicy:      "no policy is for it",
+	redelivery.ReasonLimit:         "the limit is reached",
+	redelivery.ReasonPlugin:        "dead letters are dropped",
+	redelivery.ReasonOwnQueue:      "it is in its own dead letter queue",
 }
 
 func printFates(b *strings.Builder, x *policy.Explanation) error {
@@ -250,7 +263,11 @@ func fateText(f policy.Fate) string {
 	case redelivery.Keep.String():
 		return "stays where it is"
 	case redelivery.Discard.String():
-		return "dropped: " + reasonText(f.Reason)
+		text := "dropped: " + reasonText(f.Reason)
+		if f.Setting != "" {
+			text += " (" + f.Setting[strings.LastIndexByte(f.Setting, '.')+1:] + ")"
+		}
+		return text
 	case redelivery.Again.String():
 		return "delivered again at once"
 	}

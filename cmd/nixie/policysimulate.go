@@ -105,7 +105,7 @@ func printTurns(b *strings.Builder, o *policy.Outcome) error {
 		t.row("  ...")
 	}
 	if o.End.How != policy.EndNone {
-		t.row("  "+span(o.End.AtMillis), "", endText(o.End.How, o.End.Target, o.End.Reason))
+		t.row("  "+span(o.End.AtMillis), "", endText(o.End.How, o.End.Target, o.End.Reason, o.End.Setting))
 	}
 	return t.flush()
 }
@@ -122,14 +122,14 @@ func turnText(t policy.Turn) string {
 	return fmt.Sprintf("fails; the %s brings it back after %s", t.By, span(t.DelayMillis))
 }
 
-func endText(how, target, reason string) string {
+func endText(how, target, reason, setting string) string {
 	switch how {
 	case policy.EndProcessed:
 		return "processed"
 	case policy.EndNone:
 		return "no end in sight"
 	}
-	text := fateText(policy.Fate{Action: how, Target: target, Reason: reason})
+	text := fateText(policy.Fate{Action: how, Target: target, Reason: reason, Setting: setting})
 	if target != "" && reason == string(redelivery.ReasonExpired) {
 		text += ", expired"
 	}
@@ -153,7 +153,7 @@ func printChance(b *strings.Builder, c *policy.Chance) error {
 	}
 	t := newTable(b, "  END", "SHARE")
 	for _, e := range c.Ends {
-		t.row("  "+endText(e.How, e.Target, e.Reason), percent(e.Share))
+		t.row("  "+endText(e.How, e.Target, e.Reason, e.Setting), percent(e.Share))
 	}
 	if err := t.flush(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func printTried(b *strings.Builder, s *policy.Simulation) error {
 		if o.End == nil {
 			return ""
 		}
-		return span(o.End.AtMillis) + ", " + endText(o.End.How, o.End.Target, o.End.Reason)
+		return span(o.End.AtMillis) + ", " + endText(o.End.How, o.End.Target, o.End.Reason, o.End.Setting)
 	})
 	chance := func(name string, of func(*policy.Chance) string) {
 		row(name, func(o *policy.Outcome) string {
@@ -209,7 +209,7 @@ func printTried(b *strings.Builder, s *policy.Simulation) error {
 		chance(way, func(c *policy.Chance) string {
 			share := 0.0
 			for _, e := range c.Ends {
-				if endText(e.How, e.Target, e.Reason) == way {
+				if endText(e.How, e.Target, e.Reason, e.Setting) == way {
 					share += e.Share
 				}
 			}
@@ -252,7 +252,7 @@ func waysOf(s *policy.Simulation) []string {
 			continue
 		}
 		for _, e := range o.Chance.Ends {
-			if text := endText(e.How, e.Target, e.Reason); !slices.Contains(all, text) {
+			if text := endText(e.How, e.Target, e.Reason, e.Setting); !slices.Contains(all, text) {
 				all = append(all, text)
 			}
 		}

@@ -365,3 +365,70 @@ func parseDecimal(s string) (float64, error) {
 	}
 	return f, nil
 }
+
+// A SettingPattern is one address-setting, as people ask about it.
+type SettingPattern struct {
+	// Match is its pattern, Source its "FILE:LINE".
+	Match, Source string
+	// Sample is a destination that it fits, though a narrower one may, too.
+	Sample message.Destination
+}
+
+// Patterns lists all settings, in the order of the file.
+func (s *AddressSettings) Patterns() []SettingPattern {
+	all := make([]SettingPattern, len(s.settings))
+	for i := range s.settings {
+		all[i] = s.told(&s.settings[i])
+	}
+	return all
+}
+
+// Matching lists the settings that are merged for d, the most specific first.
+func (s *AddressSettings) Matching(d message.Destination) []SettingPattern {
+	address := s.address(d)
+	var fit []*addressSetting
+	for i := range s.settings {
+		if s.settings[i].pattern.matches(address, strings.Split(address, s.syntax.delimiter)) {
+			fit = append(fit, &s.settings[i])
+		}
+	}
+	slices.SortStableFunc(fit, func(a, b *addressSetting) int { return a.pattern.compare(&b.pattern) })
+	all := make([]SettingPattern, len(fit))
+	for i, a := range fit {
+		all[i] = s.told(a)
+	}
+	return all
+}
+
+func (s *AddressSettings) told(a *addressSetting) SettingPattern {
+	p := SettingPattern{Match: a.pattern.text, Source: a.source, Sample: message.Destination{Kind: message.Queue, Name: a.pattern.text}}
+	if a.pattern.literal {
+		return p
+	}
+	words := slices.Clone(a.pattern.words)
+	for i, w := range words {
+		if w == s.syntax.singleWord {
+			words[i] = "x"
+		}
+	}
+	if a.pattern.tail {
+		words = append(words, "x")
+	}
+	name := strings.Join(words, s.syntax.delimiter)
+	p.Sample.Name = name
+	if s.product == hornetQ {
+		for _, k := range []struct {
+			prefix string
+			kind   message.DestinationKind
+		}{{jmsQueuePrefix, message.Queue}, {jmsTopicPrefix, message.Topic}, {jmsTempQueuePrefix, message.TempQueue}, {jmsTempTopicPrefix, message.TempTopic}} {
+			if rest, ok := strings.CutPrefix(name, k.prefix); ok && rest != "" {
+				p.Sample = message.Destination{Kind: k.kind, Name: rest}
+			}
+		}
+	}
+	return p
+}
+
+// KeepsWithoutAddress reports whether dead letters without a dead-letter-address are
+// kept in ActiveMQ.DLQ, and not dropped as in the products (R-HQ-140).
+func (s *AddressSettings) KeepsWithoutAddress() bool { return !s.drop }

@@ -34,13 +34,25 @@ type Explanation struct {
 
 // An Entry names one entry of a configuration.
 type Entry struct {
+	// Kind is policy, redelivery-policy or address-setting.
+	Kind string `json:"kind"`
 	// Pattern is empty for the default entry.
 	Pattern string `json:"pattern"`
 	Source  string `json:"source"`
 	// Overruled are the entries that are for the destination too, and lost: they
 	// are not merged.
 	Overruled []Entry `json:"overruled,omitempty"`
+	// Merged are the wider address-settings of a HornetQ or Artemis file: what the
+	// entry does not say, the first of them that does says.
+	Merged []Entry `json:"merged,omitempty"`
 }
+
+// The kinds of entry.
+const (
+	KindPolicy     = "policy"
+	KindRedelivery = "redelivery-policy" // of a redeliveryPlugin
+	KindSetting    = "address-setting"   // of a HornetQ or Artemis file
+)
 
 // A Side is one of the two that redeliver: a client, or the broker.
 type Side struct {
@@ -96,16 +108,31 @@ func Explain(c *config.Config, q Question) Explanation {
 
 // entryOf names the policy entry behind what holds for d; nil where there is none.
 func entryOf(c *config.Config, e *config.Effective, d message.Destination) *Entry {
+	if s := c.Addresses; s != nil {
+		return settingsEntry(s.Matching(d))
+	}
 	if e.Source == "" {
 		return nil
 	}
-	entry := namedEntry(e.Destination, e.Source)
+	entry := namedEntry(KindPolicy, e.Destination, e.Source)
 	for _, p := range c.Policies {
 		if p.Destination.Matches(d) && (p.Source != e.Source || p.Destination != e.Destination) {
-			entry.Overruled = append(entry.Overruled, *namedEntry(p.Destination, p.Source))
+			entry.Overruled = append(entry.Overruled, *namedEntry(KindPolicy, p.Destination, p.Source))
 		}
 	}
 	return entry
+}
+
+// settingsEntry names address-settings, the most specific first.
+func settingsEntry(all []config.SettingPattern) *Entry {
+	if len(all) == 0 {
+		return nil
+	}
+	entry := Entry{Kind: KindSetting, Pattern: all[0].Match, Source: all[0].Source}
+	for _, p := range all[1:] {
+		entry.Merged = append(entry.Merged, Entry{Kind: KindSetting, Pattern: p.Match, Source: p.Source})
+	}
+	return &entry
 }
 
 // redeliveryOf names the redeliveryPlugin's policy that holds for d; nil where
@@ -116,7 +143,7 @@ func redeliveryOf(c *config.Config, e *config.Effective, d message.Destination) 
 		return nil
 	}
 	won := func(r *config.RedeliveryEntry) bool { return r.Policy.Source == p.Source && r.Policy.Name == p.Name }
-	entry := namedEntry(p.Destination, p.Source)
+	entry := namedEntry(KindRedelivery, p.Destination, p.Source)
 	found := c.Redelivery.Default != nil && won(c.Redelivery.Default)
 	for i := range c.Redelivery.Policies {
 		r := &c.Redelivery.Policies[i]
@@ -124,7 +151,7 @@ func redeliveryOf(c *config.Config, e *config.Effective, d message.Destination) 
 		case won(r):
 			found = true
 		case r.Policy.Destination.Matches(d):
-			entry.Overruled = append(entry.Overruled, *namedEntry(r.Policy.Destination, r.Policy.Source))
+			entry.Overruled = append(entry.Overruled, *namedEntry(KindRedelivery, r.Policy.Destination, r.Policy.Source))
 		}
 	}
 	if !found { // the policy entry has its own
@@ -133,8 +160,8 @@ func redeliveryOf(c *config.Config, e *config.Effective, d message.Destination) 
 	return entry
 }
 
-func namedEntry(pattern message.Destination, source string) *Entry {
-	e := Entry{Source: source}
+func namedEntry(kind string, pattern message.Destination, source string) *Entry {
+	e := Entry{Kind: kind, Source: source}
 	if !pattern.IsZero() {
 		e.Pattern = pattern.String()
 	}

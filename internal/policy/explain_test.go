@@ -81,11 +81,11 @@ const pluginXML = `<broker schedulerSupport="true">
 func TestExplainNamesTheLineBehindEachValue(t *testing.T) {
 	t.Parallel()
 	x := explain(t, load(t, pluginXML), "queue://orders.eu", "client-max=0")
-	want := &Entry{Pattern: "queue://orders.>", Source: "f:10", Overruled: []Entry{{Pattern: "queue://>", Source: "f:3"}}}
+	want := &Entry{Kind: KindPolicy, Pattern: "queue://orders.>", Source: "f:10", Overruled: []Entry{{Kind: KindPolicy, Pattern: "queue://>", Source: "f:3"}}}
 	if diff := cmp.Diff(want, x.Entry); diff != "" {
 		t.Errorf("entry (-want +got):\n%s", diff)
 	}
-	want = &Entry{Pattern: "queue://orders.eu", Source: "f:16", Overruled: []Entry{{Pattern: "queue://orders.*", Source: "f:15"}}}
+	want = &Entry{Kind: KindRedelivery, Pattern: "queue://orders.eu", Source: "f:16", Overruled: []Entry{{Kind: KindRedelivery, Pattern: "queue://orders.*", Source: "f:15"}}}
 	if diff := cmp.Diff(want, x.Redelivery); diff != "" {
 		t.Errorf("redelivery (-want +got):\n%s", diff)
 	}

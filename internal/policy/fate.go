@@ -19,6 +19,30 @@ type Fate struct {
 	Target string `json:"target,omitempty"`
 	// Reason is redelivery's word for why it is dropped or kept.
 	Reason string `json:"reason,omitempty"`
+	// Setting is the key of our own YAML that decided so, where a message is dropped.
+	Setting string `json:"setting,omitempty"`
+}
+
+// deciders are the keys behind the reasons for which a message is dropped.
+var deciders = map[redelivery.Reason]string{
+	redelivery.ReasonNonPersistent: "deadLetterStrategy.processNonPersistent",
+	redelivery.ReasonExpired:       "deadLetterStrategy.processExpired",
+	redelivery.ReasonDiscarding:    "deadLetterStrategy.kind",
+	redelivery.ReasonNoPolicy:      "dropWithoutPolicy",
+	redelivery.ReasonLimit:         "dropAtLimit",
+	redelivery.ReasonPlugin:        "dropDeadLetters",
+	redelivery.ReasonOwnQueue:      "deadLetterStrategy.discardOwn",
+}
+
+// deciderOf is the key behind a decision to drop a message.
+func deciderOf(d redelivery.Decision, rules *redelivery.Rules) string {
+	switch {
+	case d.Action != redelivery.Discard:
+		return ""
+	case d.Reason == redelivery.ReasonExpired && rules.Expiry.Kind != redelivery.UnsetStrategy:
+		return "expiry"
+	}
+	return deciders[d.Reason]
 }
 
 // When a fate comes about.
@@ -52,7 +76,7 @@ func fateOf(when string, q *Question, e *config.Effective, persistent bool) Fate
 		f.Cause, f.Counted = message.Undispatchable, false
 	}
 	d := e.Rules.Decide(f, 1, nil)
-	fate := Fate{When: when, Persistent: persistent, Action: d.Action.String(), Reason: string(d.Reason)}
+	fate := Fate{When: when, Persistent: persistent, Action: d.Action.String(), Reason: string(d.Reason), Setting: deciderOf(d, &e.Rules)}
 	if !d.Target.IsZero() {
 		fate.Target = d.Target.String()
 	}

@@ -64,43 +64,44 @@ func AskLint(values url.Values) (Client, error) {
 
 // codes says what each kind of finding is about. docs/policies.md has the same.
 var codes = map[string]string{
-	"refused":               "the file cannot be used: what 'nixie serve' would say",
-	"not-honoured":          "what in the file is left out, or differs, and is safe to leave out",
-	"no-scheduler":          "a redeliveryPlugin without schedulerSupport (R-PLG-01)",
-	"overlap":               "two patterns match one destination, and neither is the narrower (R-MAP-13)",
-	"overlaps":              "there are too many entries to compare",
-	"twice":                 "two entries for one pattern; only the later is used (C17)",
-	"no-wildcard":           "a pattern with a wildcard where it is a letter (R-MAP-03)",
-	"unused":                "a default entry that nothing is left for",
-	"client-limit":          "the clients' own limit is the larger, the policy never acts (C03)",
-	"client-first":          "the clients redeliver by themselves first (C03)",
-	"zero-attempts":         "max-delivery-attempts of 0, which means no limit (C01)",
-	"negative-limit":        "a negative limit other than -1, which means 0 (R-POL-16)",
-	"hot-loop":              "redelivery without end and without delay (C25)",
-	"endless":               "redelivery without end",
-	"multiplier-unused":     "a multiplier without exponential back-off (R-POL-11)",
-	"no-growth":             "exponential back-off that does not grow (R-POL-11, R-HQ-32)",
-	"cap-unused":            "a cap on delays that do not grow (R-POL-11)",
-	"cap-below-delay":       "a cap below the delay itself (R-POL-11, R-POL-13, R-HQ-32, R-HQ-35)",
-	"cap-unreached":         "a cap that the last delay does not reach",
-	"jitter-unused":         "collision avoidance that spreads nothing (R-POL-12, R-POL-13)",
-	"jitter-wide":           "collision avoidance beyond 100 % (R-POL-12)",
-	"negative-delay":        "a delay below 0, which means at once (R-POL-04)",
-	"first-delay":           "redeliveryDelay without initialRedeliveryDelay (E6)",
-	"long":                  "more than a week until the dead letter",
-	"non-persistent-vanish": "non-persistent messages become no dead letters (R-DLS-20)",
-	"expired-vanish":        "expired messages become no dead letters (R-DLS-20)",
-	"discarding":            "no message becomes a dead letter",
-	"dead-letters-expire":   "dead letters have a time to live",
-	"discard-own":           "dead letters that fail where they lie are gone (R-EDGE-04)",
-	"dead-letters-unbound":  "dead letters go to a topic, perhaps without a subscription",
-	"own-dead-letter-queue": "a queue is its own dead letter queue (R-DLS-04)",
-	"dead-letter-loop":      "dead letters of dead letter queues go round (R-EDGE-28)",
-	"drop-at-limit":         "what the broker gives up is gone (R-PLG-20)",
-	"drop-without-policy":   "what a client gives up is gone where no policy is for it",
-	"drop-dead-letters":     "what would become a dead letter is gone (R-DLQ-40)",
-	"duplicates-vanish":     "what a client takes for a duplicate is gone (R-EDGE-09)",
-	"more":                  "there are more findings than are shown",
+	"refused":                "the file cannot be used: what 'nixie serve' would say",
+	"not-honoured":           "what in the file is left out, or differs, and is safe to leave out",
+	"no-scheduler":           "a redeliveryPlugin, and the scheduler is turned off (R-PLG-01)",
+	"overlap":                "two patterns match one destination, and neither is the narrower (R-MAP-13)",
+	"overlaps":               "there are too many entries to compare",
+	"twice":                  "two entries for one pattern; only the later is used (C17)",
+	"no-wildcard":            "a pattern with a wildcard where it is a letter (R-MAP-03)",
+	"unused":                 "a default entry that nothing is left for",
+	"client-limit":           "the clients' own limit is the larger, the policy never acts (C03)",
+	"client-first":           "the clients redeliver by themselves first (C03)",
+	"zero-attempts":          "max-delivery-attempts of 0, which means no limit (C01)",
+	"negative-limit":         "a negative limit other than -1, which means 0 (R-POL-16)",
+	"hot-loop":               "redelivery without end and without delay (C25)",
+	"endless":                "redelivery without end",
+	"multiplier-unused":      "a multiplier without exponential back-off (R-POL-11)",
+	"no-growth":              "exponential back-off that does not grow (R-POL-11, R-HQ-32)",
+	"cap-unused":             "a cap on delays that do not grow (R-POL-11)",
+	"cap-below-delay":        "a cap below the delay itself (R-POL-11, R-POL-13, R-HQ-32, R-HQ-35)",
+	"cap-unreached":          "a cap that the last delay does not reach",
+	"jitter-unused":          "collision avoidance that spreads nothing (R-POL-12, R-POL-13)",
+	"jitter-wide":            "collision avoidance beyond 100 % (R-POL-12)",
+	"negative-delay":         "a delay below 0, which means at once (R-POL-04)",
+	"first-delay":            "redeliveryDelay without initialRedeliveryDelay (E6)",
+	"long":                   "more than a week until the dead letter",
+	"non-persistent-vanish":  "non-persistent messages become no dead letters (R-DLS-20)",
+	"expired-vanish":         "expired messages become no dead letters (R-DLS-20)",
+	"discarding":             "no message becomes a dead letter",
+	"dead-letters-expire":    "dead letters have a time to live",
+	"discard-own":            "dead letters that fail where they lie are gone (R-EDGE-04)",
+	"dead-letters-unbound":   "dead letters go to a topic, perhaps without a subscription, or to an address without a queue",
+	"no-dead-letter-address": "no dead-letter-address (R-HQ-44, R-HQ-140)",
+	"own-dead-letter-queue":  "a queue is its own dead letter queue (R-DLS-04)",
+	"dead-letter-loop":       "dead letters of dead letter queues go round (R-EDGE-28)",
+	"drop-at-limit":          "what the broker gives up is gone (R-PLG-20)",
+	"drop-without-policy":    "what a client gives up is gone where no policy is for it",
+	"drop-dead-letters":      "what would become a dead letter is gone (R-DLQ-40)",
+	"duplicates-vanish":      "what a client takes for a duplicate is gone (R-EDGE-09)",
+	"more":                   "there are more findings than are shown",
 }
 
 // A linter collects the findings of one configuration.
@@ -116,7 +117,7 @@ type linter struct {
 // become notes.
 func Lint(c *config.Config, notices []config.Notice, client Client) Report {
 	l := &linter{c: c, resolver: c.Resolver(), client: client}
-	for _, check := range []func(*linter){overlaps, unmatchable, unused, policies, strategies, withoutScheduler} {
+	for _, check := range []func(*linter){overlaps, unmatchable, unused, policies, strategies, addresses, withoutScheduler} {
 		check(l)
 	}
 	for _, n := range notices {
@@ -193,10 +194,14 @@ type keyed struct {
 	kind    string // what its file calls it
 	pattern message.Destination
 	source  string
+	name    string // instead of the pattern, where it is none of ActiveMQ's
 }
 
 func (k *keyed) String() string {
-	if k.pattern.IsZero() {
+	switch {
+	case k.name != "":
+		return strings.TrimSpace(k.kind + " " + k.name)
+	case k.pattern.IsZero():
 		return "default " + k.kind
 	}
 	return k.kind + " " + k.pattern.String()
@@ -206,11 +211,11 @@ func (k *keyed) String() string {
 func (l *linter) maps() [][]keyed {
 	var entries, plugged []keyed
 	for _, p := range l.c.Policies {
-		entries = append(entries, keyed{"policy", p.Destination, p.Source})
+		entries = append(entries, keyed{kind: "policy", pattern: p.Destination, source: p.Source})
 	}
 	if l.c.Redelivery != nil {
 		for _, p := range l.c.Redelivery.Policies {
-			plugged = append(plugged, keyed{"redelivery policy", p.Policy.Destination, p.Policy.Source})
+			plugged = append(plugged, keyed{kind: "redelivery policy", pattern: p.Policy.Destination, source: p.Policy.Source})
 		}
 	}
 	return [][]keyed{entries, plugged}
@@ -288,18 +293,19 @@ func unused(l *linter) {
 	}
 	maps := l.maps()
 	if d := l.c.DefaultPolicy; d != nil && all(maps[0]) {
-		l.add("unused", SeverityWarning, &keyed{"policy", message.Destination{}, d.Source}, `is never used, as there are entries for ">" of every kind`, "remove it")
+		l.add("unused", SeverityWarning, &keyed{kind: "policy", source: d.Source}, `is never used, as there are entries for ">" of every kind`, "remove it")
 	}
 	if r := l.c.Redelivery; r != nil && r.Default != nil && all(maps[1]) {
-		l.add("unused", SeverityWarning, &keyed{"redelivery policy", message.Destination{}, r.Default.Policy.Source}, `is never used, as there are entries for ">" of every kind`, "remove it")
+		l.add("unused", SeverityWarning, &keyed{kind: "redelivery policy", source: r.Default.Policy.Source}, `is never used, as there are entries for ">" of every kind`, "remove it")
 	}
 }
 
-// withoutScheduler finds a plugin that ActiveMQ would not start with (R-PLG-01).
+// withoutScheduler finds a plugin that ActiveMQ would not start with (R-PLG-01). Load
+// refuses an activemq.xml with it.
 func withoutScheduler(l *linter) {
-	if r := l.c.Redelivery; r != nil && !l.c.SchedulerSupport {
-		l.add("no-scheduler", SeverityError, &keyed{"redeliveryPlugin", message.Destination{}, r.Source},
-			"needs a scheduler, as in ActiveMQ", `write schedulerSupport="true" at the broker element`)
+	if r := l.c.Redelivery; r != nil && l.c.NoScheduler {
+		l.add("no-scheduler", SeverityNote, &keyed{name: "redeliveryPlugin", source: r.Source},
+			"delays messages although the scheduler is turned off, which only concerns what clients schedule", "")
 	}
 }
 

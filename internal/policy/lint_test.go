@@ -90,8 +90,15 @@ var lintCases = map[string]struct {
 		[]string{"1 note not-honoured", "2 warning negative-limit"}},
 	"the plugin's policies, too": {"<broker schedulerSupport='true'><plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyEntries>\n<redeliveryPolicy queue='A.*' backOffMultiplier='2'/>\n<redeliveryPolicy queue='A.>'/></redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPlugin></plugins></broker>", "0",
 		[]string{"1 note not-honoured", "2 warning multiplier-unused", "3 warning overlap"}},
-	"what is not honoured": {"<broker\n mbeanInvocationTimeout='5'/>", "0", []string{"1 note not-honoured", "2 note not-honoured"}},
-	"what is refused":      {"policies:\n  - queu: A\n", "0", []string{"2 error refused"}},
+	"C01 max-delivery-attempts of 0": {"addressSettings:\n  settings:\n    - match: A\n      max-delivery-attempts: 0\n      redelivery-delay: 5\n      dead-letter-address: D\n      expiry-address: E\ndestinations: [{name: D}]\n", "0",
+		[]string{"4 note endless", "4 warning zero-attempts"}},
+	"R-HQ-44 no address": {"addressSettings:\n  settings:\n    - match: A\n      expiry-address: E\n", "0", []string{"3 note no-dead-letter-address"}},
+	"R-HQ-44 no address, and dropped as in the products": {"addressSettings:\n  dropWithoutAddress: true\n  settings:\n    - match: A\n      expiry-address: E\n", "0", []string{"4 warning no-dead-letter-address"}},
+	"R-HQ-140 no queue at the address":                   {"addressSettings:\n  settings:\n    - match: '#'\n      expiry-address: E\n      dead-letter-address: D\n", "0", []string{"5 note dead-letters-unbound"}},
+	"R-HQ-56 no expiry-address":                          {"addressSettings:\n  settings:\n    - match: '#'\n      dead-letter-address: D\ndestinations: [{name: D}]\n", "0", []string{"3 note expired-vanish"}},
+	"R-HQ-19 what is inherited is told once":             {"addressSettings:\n  settings:\n    - match: '#'\n      dead-letter-address: D\n      expiry-address: E\n      redelivery-delay: 1000\n      max-redelivery-delay: 10\n    - match: A\n      max-delivery-attempts: 3\ndestinations: [{name: D}]\n", "0", []string{"7 warning cap-below-delay"}},
+	"what is not honoured":                               {"<broker\n mbeanInvocationTimeout='5'/>", "0", []string{"1 note not-honoured", "2 note not-honoured"}},
+	"what is refused":                                    {"policies:\n  - queu: A\n", "0", []string{"2 error refused"}},
 }
 
 func TestLint(t *testing.T) {
@@ -155,7 +162,7 @@ func TestEveryCodeIsTestedAndDocumented(t *testing.T) {
 			tested[w[strings.LastIndexByte(w, ' ')+1:]] = true
 		}
 	}
-	elsewhere := []string{"no-scheduler", "overlaps", "more", "zero-attempts"} // tested below
+	elsewhere := []string{"no-scheduler", "overlaps", "more"} // tested below
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		if row := fmt.Sprintf("| `%s` | %s |", code, codes[code]); !strings.Contains(string(page), row) {
 			t.Errorf("docs/policies.md has no row %s", row)
@@ -186,7 +193,7 @@ func TestLintOfConfigurationsThatNoFileGives(t *testing.T) {
 		config *config.Config
 		want   []string
 	}{
-		"R-PLG-01":                {&config.Config{Redelivery: &config.RedeliveryPlugin{FallbackToDeadLetter: true, SendToDLQIfMaxRetriesExceeded: true}}, []string{"no-scheduler"}},
+		"R-PLG-01":                {&config.Config{NoScheduler: true, Redelivery: &config.RedeliveryPlugin{FallbackToDeadLetter: true, SendToDLQIfMaxRetriesExceeded: true}}, []string{"no-scheduler"}},
 		"too many":                {many, []string{"overlaps", "no-wildcard", "more"}},
 		"C01 zero attempts":       {zero, []string{"zero-attempts", "endless"}},
 		"R-HQ-29 as it should be": {hornetq(func(p *redelivery.Policy) { p.UseExponentialBackOff, p.BackOffMultiplier = true, 2 }), nil},

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/nixiemq/nixie/internal/config"
-	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
@@ -24,32 +23,38 @@ const longSchedule = 7 * 24 * time.Hour
 
 // policies looks at every redelivery policy of the configuration.
 func policies(l *linter) {
-	each := func(kind string, pattern message.Destination, p *redelivery.Policy, settings []config.Setting) {
-		if p != nil {
-			j := &judged{keyed{kind, pattern, p.Source}, p, settings, 0, l}
-			redeliveries := MaxSteps
-			if p.MaximumRedeliveries != redelivery.Unlimited {
-				redeliveries = max(1, min(p.MaximumRedeliveries, MaxSteps))
-			}
-			j.last = max(0, p.DelayMillis(redeliveries, nil))
-			for _, check := range []func(*judged){limits, hotLoop, growth, caps, chance, signs, firstDelay, length} {
-				check(j)
-			}
-		}
-	}
 	for _, p := range l.c.Policies {
-		each("policy", p.Destination, p.Rules.Redelivery, p.Settings)
+		l.judge(keyed{kind: "policy", pattern: p.Destination}, p.Rules.Redelivery, p.Settings)
 	}
 	if d := l.c.DefaultPolicy; d != nil {
-		each("policy", message.Destination{}, d.Rules.Redelivery, d.Settings)
+		l.judge(keyed{kind: "policy"}, d.Rules.Redelivery, d.Settings)
 	}
 	if r := l.c.Redelivery; r != nil {
 		for i := range r.Policies {
-			each("redelivery policy", r.Policies[i].Policy.Destination, &r.Policies[i].Policy, r.Policies[i].Settings)
+			l.judge(keyed{kind: "redelivery policy", pattern: r.Policies[i].Policy.Destination}, &r.Policies[i].Policy, r.Policies[i].Settings)
 		}
 		if r.Default != nil {
-			each("redelivery policy", message.Destination{}, &r.Default.Policy, r.Default.Settings)
+			l.judge(keyed{kind: "redelivery policy"}, &r.Default.Policy, r.Default.Settings)
 		}
+	}
+}
+
+// judge looks at one policy, nil for none.
+func (l *linter) judge(k keyed, p *redelivery.Policy, settings []config.Setting) {
+	if p == nil {
+		return
+	}
+	if k.source == "" {
+		k.source = p.Source
+	}
+	j := &judged{k, p, settings, 0, l}
+	redeliveries := MaxSteps
+	if p.MaximumRedeliveries != redelivery.Unlimited {
+		redeliveries = max(1, min(p.MaximumRedeliveries, MaxSteps))
+	}
+	j.last = max(0, p.DelayMillis(redeliveries, nil))
+	for _, check := range []func(*judged){limits, hotLoop, growth, caps, chance, signs, firstDelay, length} {
+		check(j)
 	}
 }
 

@@ -24,7 +24,7 @@ func strategies(l *linter) {
 		if p.Rules.DeadLetter.Kind == redelivery.UnsetStrategy {
 			return
 		}
-		b := &buried{keyed{"policy", p.Destination, p.Source}, &p.Rules, p.Rules.DeadLetter, p.Settings, l}
+		b := &buried{keyed{kind: "policy", pattern: p.Destination, source: p.Source}, &p.Rules, p.Rules.DeadLetter, p.Settings, l}
 		for _, check := range []func(*buried){vanishing, expiring, unbound, self, chain} {
 			check(b)
 		}
@@ -35,7 +35,7 @@ func strategies(l *linter) {
 	if l.c.DefaultPolicy != nil {
 		each(l.c.DefaultPolicy)
 	}
-	if l.c.DefaultPolicy == nil || l.c.DefaultPolicy.Rules.DeadLetter.Kind == redelivery.UnsetStrategy {
+	if l.c.Addresses == nil && (l.c.DefaultPolicy == nil || l.c.DefaultPolicy.Rules.DeadLetter.Kind == redelivery.UnsetStrategy) {
 		l.found = append(l.found, Finding{Code: "non-persistent-vanish", Severity: SeverityNote, Source: l.c.File,
 			Text:   "where no strategy is configured, non-persistent messages become no dead letters: what fails for good is gone",
 			Remedy: "configure a strategy with processNonPersistent to keep them"})
@@ -176,7 +176,7 @@ func path(all []message.Destination) string {
 func dropping(l *linter) {
 	if r := l.c.Redelivery; r != nil {
 		k := func(name string) *keyed {
-			k := &keyed{"redeliveryPlugin", message.Destination{}, r.Source}
+			k := &keyed{name: "redeliveryPlugin", source: r.Source}
 			for _, s := range r.Settings {
 				if s.Name == name {
 					k.source = s.Source
@@ -192,7 +192,7 @@ func dropping(l *linter) {
 		}
 	}
 	if d := l.c.Discarding; d != nil {
-		l.add("drop-dead-letters", SeverityWarning, &keyed{"discardingDLQBrokerPlugin", message.Destination{}, d.Source}, "what would become a dead letter is gone where the plugin says so", "remove it to keep dead letters")
+		l.add("drop-dead-letters", SeverityWarning, &keyed{name: "discardingDLQBrokerPlugin", source: d.Source}, "what would become a dead letter is gone where the plugin says so", "remove it to keep dead letters")
 	}
 	entries := l.c.Policies
 	if l.c.DefaultPolicy != nil {
@@ -200,7 +200,7 @@ func dropping(l *linter) {
 	}
 	for i := range entries {
 		p := &entries[i]
-		b := &buried{keyed{"policy", p.Destination, p.Source}, &p.Rules, p.Rules.DeadLetter, p.Settings, l}
+		b := &buried{keyed{kind: "policy", pattern: p.Destination, source: p.Source}, &p.Rules, p.Rules.DeadLetter, p.Settings, l}
 		if p.Rules.DropAtLimit {
 			b.warn("drop-at-limit", "dropAtLimit", "what the broker gives up is gone: it becomes no dead letter", "set dropAtLimit to false to keep it")
 		}

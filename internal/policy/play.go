@@ -20,6 +20,7 @@ type End struct {
 	How        string `json:"how"`
 	Target     string `json:"target,omitempty"`
 	Reason     string `json:"reason,omitempty"`
+	Setting    string `json:"setting,omitempty"` // the key of our own YAML that decided so
 	// clientMillis and brokerMillis are how long it waited where.
 	clientMillis, brokerMillis int64
 }
@@ -121,7 +122,7 @@ func (w *world) ask(c message.Cause, failures int, now int64, jitter func() floa
 
 // decided is the end that the rules decided on.
 func (w *world) decided(end End, now int64, d redelivery.Decision) End {
-	end.AtMillis, end.How, end.Reason = now, d.Action.String(), string(d.Reason)
+	end.AtMillis, end.How, end.Reason, end.Setting = now, d.Action.String(), string(d.Reason), deciderOf(d, &w.rules)
 	if !d.Target.IsZero() {
 		end.Target = d.Target.String()
 	}

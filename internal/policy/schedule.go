@@ -130,44 +130,10 @@ func next(before Step, n int, c Client, p *redelivery.Policy) Step {
 	return s
 }
 
-// maxResets bounds the places at which band lets a delay fall to nothing.
-const maxResets = 40
-
-// band gives the least and the largest delay before redelivery k that chance can
-// make of p.
-//
-// A delay rises with the chance drawn for each of its steps, so all at one end
-// gives one end, with one exception: a delay that chance brings to nothing starts
-// again at the base, which may be more. So that is tried at every step.
+// band is the policy's, with nothing below 0: that is at once.
 func band(p *redelivery.Policy, k int) (low, high int64) {
-	low = max(0, p.DelayMillis(k, nil))
-	high = low
-	if !p.UseCollisionAvoidance {
-		return low, high
-	}
-	try := func(reset int, last float64) {
-		draw := 0
-		d := max(0, p.DelayMillis(k, func() float64 {
-			draw++
-			switch draw {
-			case k - 1:
-				return last
-			case reset:
-				return -1
-			}
-			return 1
-		}))
-		low, high = min(low, d), max(high, d)
-	}
-	for _, end := range []float64{-1, 1} {
-		d := max(0, p.DelayMillis(k, func() float64 { return end }))
-		low, high = min(low, d), max(high, d)
-	}
-	for reset := range min(k-1, maxResets) {
-		try(reset, -1)
-		try(reset, 1)
-	}
-	return low, high
+	low, high = p.Band(k)
+	return max(0, low), max(0, high)
 }
 
 // plus adds and ends at the largest int64. Neither is negative.

@@ -64,10 +64,11 @@ type Share struct {
 
 // An EndShare is how likely a way to end is.
 type EndShare struct {
-	How    string  `json:"how"`
-	Target string  `json:"target,omitempty"`
-	Reason string  `json:"reason,omitempty"`
-	Share  float64 `json:"share"`
+	How     string  `json:"how"`
+	Target  string  `json:"target,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	Setting string  `json:"setting,omitempty"`
+	Share   float64 `json:"share"`
 }
 
 // Percentiles of times, in milliseconds. P50 is such that half of all runs took no
@@ -178,7 +179,7 @@ func (w *world) tally() *tally {
 		end := w.play(MaxSteps, fails, jitter, nil)
 		t.ends = append(t.ends, end.AtMillis)
 		t.deliveries[end.Deliveries]++
-		t.ways[EndShare{How: end.How, Target: end.Target, Reason: end.Reason}]++
+		t.ways[EndShare{How: end.How, Target: end.Target, Reason: end.Reason, Setting: end.Setting}]++
 		t.client += float64(end.clientMillis)
 		t.broker += float64(end.brokerMillis)
 		t.total += end.Deliveries
@@ -266,7 +267,7 @@ func (w *world) certain(way EndShare) float64 {
 // it is too rare.
 func (w *world) unseen(ends []EndShare) []EndShare {
 	end := w.play(MaxSteps, func(int) bool { return true }, nil, nil)
-	way := EndShare{How: end.How, Target: end.Target, Reason: end.Reason}
+	way := EndShare{How: end.How, Target: end.Target, Reason: end.Reason, Setting: end.Setting}
 	for _, e := range ends {
 		if e.How == way.How {
 			return ends

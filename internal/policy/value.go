@@ -128,7 +128,7 @@ var redeliveryFields = []field{
 		return hasPolicy(e) && arithmeticName(e.Rules.Redelivery) == "activemq" // HornetQ has no first delay of its own
 	}),
 	policyField("redeliveryDelay", func(p *redelivery.Policy) string { return duration(p.RedeliveryDelay) }, "redelivery-delay"),
-	policyField("useExponentialBackOff", func(p *redelivery.Policy) string { return strconv.FormatBool(p.UseExponentialBackOff) }),
+	policyField("useExponentialBackOff", func(p *redelivery.Policy) string { return strconv.FormatBool(p.UseExponentialBackOff) }, "redelivery-delay-multiplier"),
 	policyField("backOffMultiplier", func(p *redelivery.Policy) string { return number(p.BackOffMultiplier) },
 		"redelivery-delay-multiplier", "redelivery-multiplier"),
 	policyField("maximumRedeliveryDelay", func(p *redelivery.Policy) string {
@@ -137,7 +137,7 @@ var redeliveryFields = []field{
 		}
 		return duration(p.MaximumRedeliveryDelay)
 	}, "max-redelivery-delay"),
-	policyField("useCollisionAvoidance", func(p *redelivery.Policy) string { return strconv.FormatBool(p.UseCollisionAvoidance) }),
+	policyField("useCollisionAvoidance", func(p *redelivery.Policy) string { return strconv.FormatBool(p.UseCollisionAvoidance) }, "redelivery-collision-avoidance-factor"),
 	policyField("collisionAvoidanceFactor", func(p *redelivery.Policy) string { return number(p.CollisionAvoidanceFactor) },
 		"collisionAvoidancePercent", "redelivery-collision-avoidance-factor"),
 }
