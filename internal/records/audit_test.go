@@ -31,6 +31,8 @@ type audit struct {
 	queues   map[QueueID]bool
 	highest  uint64
 	waste    int // transient and staging records
+	expires  map[string]int64 // entries that expire, by place
+	expiries map[string]int64 // what the index says of them
 	jobs     int // index records of jobs, less two for each job
 	stray    int // bodies of which there are only pieces: transient ones, until their batch follows
 }
@@ -42,7 +44,7 @@ func auditShard(t failer, shard store.Shard, opened bool) *audit {
 	a := &audit{
 		t: t, entries: map[refKey]int64{}, bodies: map[refKey]int{}, pieces: map[refKey]int{}, refs: map[refKey]int64{},
 		staged: map[uint64]bool{}, kept: map[uint64]bool{}, parts: map[uint64]int{}, counted: map[QueueID]map[Lane]Count{}, counters: map[QueueID]map[Lane]Count{},
-		places: map[string]bool{}, stories: map[refKey]bool{}, lines: map[refKey]bool{}, queues: map[QueueID]bool{},
+		expires: map[string]int64{}, expiries: map[string]int64{}, places: map[string]bool{}, stories: map[refKey]bool{}, lines: map[refKey]bool{}, queues: map[QueueID]bool{},
 	}
 	err := shard.Scan([]byte{0}, []byte{0xff}, func(k, v []byte) bool {
 		fields, err := unseal(k, v)
@@ -118,6 +120,12 @@ func (a *audit) record(of kind, transient bool, k []byte, f *reader) bool {
 		a.counted[jobsQueue][0] = c
 		a.jobs -= 2
 		return ok
+	case kindDue:
+		a.counts = append(a.counts, string(k[:4])+string(k[12:])) // the place of an entry
+		return true
+	case kindExpiry:
+		a.expiries[place(transient, append(bytes.Clone(k[:4]), k[12:]...))] = int64(binary.BigEndian.Uint64(k[4:]))
+		return true
 	case kindJobDue, kindJobID:
 		a.jobs++
 		return true
@@ -148,6 +156,9 @@ func (a *audit) entry(transient bool, k []byte, f *reader) bool {
 	ok := decodeEntry(f, &e)
 	a.entries[refKey{e.Body, transient}]++
 	a.places[place(transient, k)] = true
+	if e.Expiration > 0 {
+		a.expires[place(transient, k)] = e.Expiration
+	}
 	a.seen(e.Position)
 	a.seen(e.Body)
 	if transient {
@@ -237,6 +248,9 @@ func (a *audit) check() {
 	}
 	if a.jobs != 0 {
 		a.t.Errorf("%d index records of jobs too many", a.jobs)
+	}
+	if d := cmp.Diff(a.expires, a.expiries); d != "" {
+		a.t.Errorf("expirations of entries (-) and in the index (+):\n%s", d)
 	}
 	for key := range a.refs {
 		if a.entries[key] == 0 {

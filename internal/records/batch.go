@@ -178,6 +178,7 @@ func (b *Batch) Append(q QueueID, lane Lane, e *message.Entry) {
 		b.fail(fmt.Errorf("%s: %w", describe(k), err))
 	}
 	b.put(k, v, true)
+	b.putExpiry(q, lane, e)
 	b.event(event{kind: eventCount, queue: q, lane: lane, transient: e.Transient, n: 1, size: e.SizeBytes})
 }
 
@@ -187,6 +188,7 @@ func (b *Batch) Append(q QueueID, lane Lane, e *message.Entry) {
 // this one's place.
 func (b *Batch) Remove(q QueueID, lane Lane, e *message.Entry, c *message.Counts, keepBody bool) {
 	b.physical.DeleteOnce(b.entryKey(e.Transient, kindEntry, q, lane, e.Position))
+	b.dropExpiry(q, lane, e)
 	b.event(event{kind: eventCount, queue: q, lane: lane, transient: e.Transient, n: -1, size: e.SizeBytes})
 	if c != nil {
 		b.physical.Delete(b.entryKey(e.Transient, kindCounts, q, lane, e.Position))

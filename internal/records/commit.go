@@ -272,13 +272,14 @@ func (r *Records) dropQueueLocked(b *Batch, q QueueID) {
 	if s.durable {
 		b.physical.Delete(b.queueKey(false, kindQueue, q))
 		b.physical.Delete(b.queueKey(false, kindCounter, q))
-		for _, of := range []kind{kindEntry, kindCounts, kindMark, kindProducer, kindFloor} {
+		for _, of := range []kind{kindEntry, kindCounts, kindDue, kindExpiry, kindMark, kindProducer, kindFloor} {
 			all(false, of)
 		}
 	}
 	if s.transient {
 		all(true, kindEntry)
 		all(true, kindCounts)
+		all(true, kindExpiry)
 	}
 	delete(r.queues, q)
 }

@@ -36,12 +36,14 @@
 //	u q producer          last sequence of a producer                 Put, Delete
 //	n q                   messages and bytes, by lane                 Put, once a batch
 //	f q lane              floor: no live entry is below               Put, and DeleteRange of what was
+//	s q time lane pos     entry by when it is due                     Put, Delete
+//	y q time lane pos     entry by when it expires                    Put, Delete
 //	j seq                 job: a message that is to be sent on later  Put, Delete
 //	w due seq             the same by when that is                    Put, Delete
 //	k id                  the same by its id                          Put, Delete
 //	p seq                 prepared transaction                        Put, Delete
 //	i seq number          part of one: its sends and acks             Put, Delete
-//	t e… d… m… b… r… l…   the same of what ends with the process      DeleteRange at Open
+//	t e… d… y… m… b… r… l… the same of what ends with the process      DeleteRange at Open
 //
 // Entries are in arrival order within a lane because positions are. A page of
 // a queue is a scan of e beside a scan of d over the same range.

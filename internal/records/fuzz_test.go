@@ -122,7 +122,7 @@ func FuzzFields(f *testing.F) {
 func TestFuzzCoversAllKinds(t *testing.T) {
 	t.Parallel()
 	for of, name := range kindNames {
-		if again[of] == nil && of != kindPiece && of != kindReference && of != kindJobDue && of != kindJobID {
+		if again[of] == nil && of != kindPiece && of != kindReference && of != kindJobDue && of != kindJobID && of != kindDue && of != kindExpiry {
 			t.Errorf("%s records are not fuzzed", name)
 		}
 	}

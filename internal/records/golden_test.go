@@ -52,6 +52,8 @@ var goldenKeys = map[string][]byte{
 	"producer-long":     appendProducerKey(nil, 7, producerName(longProducer)),
 	"counter":           appendQueueKey(nil, false, kindCounter, 7),
 	"floor":             appendLaneKey(nil, kindFloor, 7, 5),
+	"due":               appendTimeKey(nil, false, kindDue, 7, TimeKey{1780000001200, 5, 11}),
+	"expiry":            appendTimeKey(nil, false, kindExpiry, 7, TimeKey{1790000000123, 2, 12}),
 	"job":               appendSeqKey(nil, false, kindJob, 30),
 	"job-body":          appendSeqKey(nil, false, kindBody, 30),
 	"job-due":           appendJobDueKey(nil, 1780000001200, 30),
@@ -93,6 +95,7 @@ func goldenShard(t *testing.T) store.Shard {
 		b.Append(8, 5, grouped)
 		b.PutCounts(7, 2, 12, &counts)
 		b.PutCounts(7, 5, 11, &message.Counts{Failures: 1, Due: 1780000001200, Delay: 1200})
+		b.PutDue(7, 5, 11, 1780000001200)
 		b.PutTransientCounts(7, 5, 13, &message.Counts{})
 		for seq, chunk := range map[uint64]int{20: 4, 21: 2} { // tiny chunks, for files that can be read
 			l := &largeBody{seq: seq, message: m}

@@ -22,6 +22,8 @@ const (
 	kindProducer  kind = 'u'
 	kindCounter   kind = 'n'
 	kindFloor     kind = 'f'
+	kindDue       kind = 's'
+	kindExpiry    kind = 'y'
 	kindJob       kind = 'j'
 	kindJobDue    kind = 'w'
 	kindJobID     kind = 'k'
@@ -36,6 +38,7 @@ var kindNames = map[kind]string{
 	kindReference: "reference", kindStaged: "staged", kindAttempt: "attempt", kindMark: "mark", kindProducer: "producer",
 	kindCounter: "counter", kindFloor: "floor", kindJob: "job", kindJobDue: "due job", kindJobID: "job id",
 	kindPrepared: "prepared transaction", kindPart: "prepared part",
+	kindDue: "due", kindExpiry: "expiry",
 }
 
 // keyBytes is room for any key but that of a producer.

@@ -18,6 +18,9 @@ func (w *world) chance(percent int, what string) bool {
 func (w *world) message() *message.Message {
 	size := rapid.SampledFrom([]int{0, 10, MinChunkBytes, MinChunkBytes + 1, 3*MinChunkBytes + 5}).Draw(w.t, "body")
 	m := &message.Message{ID: message.ID{Producer: "p", Sequence: int64(w.highest)}, Body: bytes.Repeat([]byte{'b'}, size)}
+	if w.chance(20, "expires") {
+		m.Expiration = int64(rapid.IntRange(1, 5).Draw(w.t, "expiration"))
+	}
 	if w.chance(10, "properties") {
 		m.Properties = bytes.Repeat([]byte{'p'}, 2*MinChunkBytes)
 	}
