@@ -42,7 +42,7 @@ func (d *destination) look(ctx context.Context, at Cursor, n int) ([]Peek, Curso
 		}
 		if len(more) == 0 && bound != math.MaxUint64 {
 			at.After = max(at.After, bound)
-			if more, err = d.inStore(at, n-len(page)); err != nil {
+			if more, err = d.inStore(ctx, at, n-len(page)); err != nil {
 				return nil, at, err
 			}
 		}
@@ -78,7 +78,9 @@ func peek(it *queue.Item) Peek {
 	return p
 }
 
-func (d *destination) inStore(at Cursor, n int) ([]Peek, error) {
+// inStore lists entries behind the window, those that are in memory for the sake of
+// their times as the machine has them.
+func (d *destination) inStore(ctx context.Context, at Cursor, n int) ([]Peek, error) {
 	stored, err := d.b.o.Records.Page(d.id, records.Lane(at.Lane), at.After, n)
 	if err != nil {
 		return nil, err
@@ -87,7 +89,14 @@ func (d *destination) inStore(at Cursor, n int) ([]Peek, error) {
 	for i, s := range stored {
 		page[i] = peek(queue.StoredItem(s.Entry, s.Counts, s.HasCounts))
 	}
-	return page, nil
+	err = d.do(ctx, func() {
+		for i := range page {
+			if it := d.machine.Ahead(at.Lane, page[i].Entry.Position); it != nil {
+				page[i] = peek(it)
+			}
+		}
+	})
+	return page, err
 }
 
 // message gets what a peek is about.

@@ -126,7 +126,7 @@ func (w *turnWriter) store(e *queue.Effect) {
 		w.batch.Append(d.id, lane, &it.Entry)
 	case queue.Remove:
 		if it.Stored {
-			w.batch.Remove(d.id, lane, &it.Entry, countsOf(it), false)
+			d.remove(w.batch, it, lane, false)
 			d.removed++
 		}
 	case queue.Transfer:
@@ -135,6 +135,7 @@ func (w *turnWriter) store(e *queue.Effect) {
 	case queue.SaveCounts:
 		it.HasCounts = true
 		w.batch.PutCounts(d.id, lane, it.Position, &it.Counts)
+		d.index(w.batch, it, lane)
 	case queue.SaveAttempt:
 		w.batch.PutAttempt(it.Story, e.Attempt)
 		if e.Number > 0 {
@@ -153,6 +154,29 @@ func (w *turnWriter) store(e *queue.Effect) {
 			w.batch.DropProducer(d.id, e.Name)
 		}
 	}
+}
+
+// remove takes an item out of the store, with all that is known of it there; keepBody:
+// it goes elsewhere, and body and story with it.
+func (d *destination) remove(b *records.Batch, it *queue.Item, lane records.Lane, keepBody bool) {
+	b.Remove(d.id, lane, it.StoredEntry(), countsOf(it), keepBody)
+	if it.Indexed != 0 {
+		b.DropDue(d.id, lane, it.Position, it.Indexed)
+	}
+}
+
+// index makes the index of due times say what an item's counts say.
+func (d *destination) index(b *records.Batch, it *queue.Item, lane records.Lane) {
+	if it.Indexed == it.Due {
+		return
+	}
+	if it.Indexed != 0 {
+		b.DropDue(d.id, lane, it.Position, it.Indexed)
+	}
+	if it.Due != 0 {
+		b.PutDue(d.id, lane, it.Position, it.Due)
+	}
+	it.Indexed = it.Due
 }
 
 // countsOf is what the store has of an item's counts; nil if it has nothing.
@@ -179,6 +203,11 @@ func (w *turnWriter) world(e *queue.Effect) {
 	case queue.PageIn:
 		lane, after, n := e.Lane, e.Number, e.Counter
 		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() { d.orderPage(lane, after, n) }})
+	case queue.PageTimes:
+		x, from, n := e.Index, e.From, e.Counter
+		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() {
+			d.box.force(work{do: func() { d.pageTimes(x, from, n) }})
+		}})
 	case queue.Tell:
 		if ev, ok := d.event(e); ok {
 			w.group.actions = append(w.group.actions, action{kind: actEvent, b: d.b, event: &ev})

@@ -48,7 +48,7 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 	moved := it.Stored && !it.Transient
 	if len(targets) == 0 { // a topic that nobody subscribes to durably: it goes the way of all its messages
 		if it.Stored {
-			w.batch.Remove(d.id, records.Lane(e.Lane), &it.Entry, countsOf(it), false)
+			d.remove(w.batch, it, records.Lane(e.Lane), false)
 		}
 		return
 	}
@@ -64,7 +64,7 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 			return
 		}
 	} else {
-		w.batch.Remove(d.id, records.Lane(e.Lane), &it.Entry, countsOf(it), true)
+		d.remove(w.batch, it, records.Lane(e.Lane), true)
 		if len(targets) > 1 {
 			w.batch.AddReferences(entry.Body, len(targets)-1)
 		}
@@ -164,7 +164,7 @@ func (w *turnWriter) copyBody(it *queue.Item, entry *message.Entry, refs int) er
 		}
 	}
 	if it.Stored {
-		w.batch.Remove(w.d.id, records.Lane(it.LaneNumber()), &it.Entry, countsOf(it), false)
+		w.d.remove(w.batch, it, records.Lane(it.LaneNumber()), false)
 	}
 	entry.Body = entry.Position
 	w.batch.PutMessage(entry.Body, m, refs)

@@ -286,6 +286,26 @@ func (d *destination) selectors() []*selector.Selector {
 	return slices.Collect(maps.Values(d.readers))
 }
 
+// pageTimes reads entries for the machine by a time of theirs. It runs in the
+// destination's goroutine.
+func (d *destination) pageTimes(x queue.Index, from queue.TimeKey, n int) {
+	by := map[queue.Index]records.Index{queue.ByDue: records.ByDue, queue.ByExpiration: records.ByExpiration}[x]
+	after := records.TimeKey{At: from.At, Lane: records.Lane(from.Lane), Position: from.Position}
+	page, last, end, err := d.b.o.Records.Times(d.id, by, after, n, func(k records.TimeKey) bool {
+		return !d.machine.Known(uint8(k.Lane), k.Position)
+	})
+	if err != nil {
+		d.fail(fmt.Errorf("read %s: %w", d.label(), err))
+		return
+	}
+	c := queue.Timed{Index: x, End: end, Last: queue.TimeKey{At: last.At, Lane: uint8(last.Lane), Position: last.Position},
+		Items: make([]queue.TimedItem, len(page))}
+	for i := range page {
+		c.Items[i] = queue.TimedItem{Lane: uint8(page[i].Key.Lane), Item: queue.StoredItem(page[i].Entry, page[i].Counts, page[i].HasCounts)}
+	}
+	d.apply(c)
+}
+
 // Stats returns what happened in the destination until its last turn.
 func (d *destination) snapshot() queue.Stats {
 	d.mu.Lock()

@@ -336,7 +336,7 @@ func (t *transaction) removals(ctx context.Context, u *unit) error {
 			d.apply(queue.Prepare{Tx: t.id, Reply: func(items []*queue.Item) {
 				for _, it := range items {
 					if it.Stored {
-						u.batch.Remove(d.id, records.Lane(it.LaneNumber()), &it.Entry, countsOf(it), false)
+						d.remove(u.batch, it, records.Lane(it.LaneNumber()), false)
 						d.removed++
 					}
 				}

@@ -2,7 +2,8 @@ package queue
 
 import "math"
 
-// browse lists what is in memory of a lane, in the order of positions.
+// browse lists what is in memory of a lane, in the order of positions, but for what is
+// ahead of the window: the store has that too, and Ahead tells more.
 func (m *Machine) browse(c Browse) {
 	l := m.lanes[c.Lane]
 	if l == nil {
@@ -15,7 +16,7 @@ func (m *Machine) browse(c Browse) {
 	}
 	var items []*Item
 	m.each(l, func(it *Item) {
-		if it.Position > c.After {
+		if it.Position > c.After && it.Position <= bound {
 			items = append(items, it)
 		}
 	})
@@ -36,6 +37,11 @@ func (m *Machine) each(l *lane, f func(*Item)) {
 	}
 	for _, it := range m.due.items {
 		if it.lane == l.number {
+			f(it)
+		}
+	}
+	for _, it := range l.ahead {
+		if it.place == deep {
 			f(it)
 		}
 	}

@@ -161,6 +161,14 @@ type Paged struct {
 	Short bool // there were no more
 }
 
+// Timed brings entries that a PageTimes effect asked for, in the order of the index.
+type Timed struct {
+	Index Index
+	Items []TimedItem
+	Last  TimeKey // the place in the index up to which it was read
+	End   bool    // there was nothing behind
+}
+
 // ForgetProducer drops what is kept to tell a producer's duplicates.
 type ForgetProducer struct{ Producer string }
 
@@ -241,6 +249,7 @@ func (Prepare) command()        {}
 func (Settle) command()         {}
 func (Undispatchable) command() {}
 func (Paged) command()          {}
+func (Timed) command()          {}
 func (ForgetProducer) command() {}
 func (Browse) command()         {}
 func (Extract) command()        {}

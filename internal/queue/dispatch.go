@@ -8,20 +8,15 @@ import (
 
 // dispatch hands out what can be handed out, and has the windows filled again.
 func (m *Machine) dispatch() {
-	if m.anyRoom() {
-		for _, l := range m.lanes {
-			if l == nil {
-				continue
-			}
-			if !m.offer(l, &l.returned, returned) || !m.offer(l, &l.waiting, waiting) {
-				break
-			}
-			m.want(l, true)
-			if l.paging {
-				break // what is paged in comes before lower priorities
-			}
+	for _, l := range m.lanes {
+		if l != nil {
+			m.settleAhead(l)
 		}
 	}
+	if m.anyRoom() {
+		m.offerAll()
+	}
+	m.wantTimes(m.behind() && m.anyRoom())
 	for _, l := range m.lanes {
 		if l != nil {
 			m.want(l, false)
@@ -29,6 +24,22 @@ func (m *Machine) dispatch() {
 	}
 	m.endPulls()
 	m.watchSlow()
+}
+
+// offerAll offers what there is, lane by lane.
+func (m *Machine) offerAll() {
+	for _, l := range m.lanes {
+		if l == nil {
+			continue
+		}
+		if !m.offer(l, &l.returned, returned) || m.behind() || !m.offer(l, &l.waiting, waiting) {
+			return
+		}
+		m.want(l, true)
+		if l.paging {
+			return // what is paged in comes before lower priorities
+		}
+	}
 }
 
 // anyRoom reports whether a consumer has room.

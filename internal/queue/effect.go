@@ -20,12 +20,13 @@ const (
 
 // Effects for the world, to be let out when the batch is on disk, in this order.
 const (
-	Deliver EffectKind = iota + 100 // Item goes to Consumer, who is told Counter
-	Nothing                         // Consumer's pull found nothing
-	Answer                          // Done gets Err
-	PageIn                          // read up to Counter entries of Lane behind Number
-	Forget                          // Item, removed by its transaction's batch, is no longer needed
-	Tell                            // an Event
+	Deliver   EffectKind = iota + 100 // Item goes to Consumer, who is told Counter
+	Nothing                           // Consumer's pull found nothing
+	Answer                            // Done gets Err
+	PageIn                            // read up to Counter entries of Lane behind Number
+	PageTimes                         // read up to Counter places of Index behind From
+	Forget                            // Item, removed by its transaction's batch, is no longer needed
+	Tell                              // an Event
 )
 
 // Reason says why an item was removed.
@@ -82,6 +83,7 @@ type Effect struct {
 	How       message.HandOut
 	Lane      uint8
 	First     bool // Deliver: it is the first message of its group for Consumer (R-GRP-03)
+	Index     Index
 	Hint      bool // Deliver: tell the property redeliveryDelay
 	Counter   int  // Deliver: what the client is told; PageIn: how many to read
 	Item      *Item
@@ -89,6 +91,7 @@ type Effect struct {
 	Move      *Move
 	Attempt   *message.Attempt
 	Number    uint64
+	From      TimeKey // PageTimes
 	Positions []uint64
 	Name      string
 	Text      string

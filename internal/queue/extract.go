@@ -52,7 +52,7 @@ func (x *extraction) memory(l *lane) {
 	}
 	var items []*Item
 	x.m.each(l, func(it *Item) {
-		if it.Position > x.c.After && it.Position <= x.c.Upto {
+		if it.Position > x.c.After && it.Position <= min(x.c.Upto, l.cursor) {
 			items = append(items, it)
 		}
 	})
@@ -74,7 +74,7 @@ func (x *extraction) store(l *lane) {
 		switch {
 		case it.Position > x.c.Upto:
 			return
-		case it.Position <= l.cursor, x.m.expected[it.Position], x.m.plucked[it.Position]:
+		case it.Position <= l.cursor, x.m.expected[it.Position], x.m.plucked[it.Position], l.left[it.Position]:
 			x.done.Last = max(x.done.Last, it.Position)
 			continue
 		}
@@ -85,9 +85,12 @@ func (x *extraction) store(l *lane) {
 	}
 }
 
-// pick is the item of an entry: that which came while a page was being read, if
-// there is one.
+// pick is the item of an entry: that which is in memory ahead of the window, or came
+// while a page was being read, if there is one.
 func (x *extraction) pick(l *lane, it *Item) *Item {
+	if a := l.ahead[it.Position]; a != nil {
+		return a
+	}
 	for _, d := range l.during {
 		if d.Position == it.Position {
 			return d

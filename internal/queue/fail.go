@@ -48,7 +48,7 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 		m.giveBack(it)
 	case redelivery.Later:
 		it.Delay, it.Due = d.Delay, d.Due
-		m.schedule(it)
+		m.postpone(it)
 	case redelivery.Hold:
 		it.Holds++
 		m.hold(it, connectionOf(it), d.Due)
@@ -94,6 +94,9 @@ func (m *Machine) keep(it *Item, f message.Failure, d redelivery.Decision) {
 // too. It is not stored: the next process comes to the same.
 func (m *Machine) setAside(it *Item) {
 	m.expiry.remove(it)
+	if it.Stored && it.turn != m.turns {
+		it.aside = it.Expiration
+	}
 	it.Expiration = 0
 	h, err := m.header(it)
 	if err != nil {
@@ -168,10 +171,15 @@ func (m *Machine) back(it *Item) {
 	}
 }
 
-// schedule keeps an item from everyone until its due time.
-func (m *Machine) schedule(it *Item) {
+// postpone keeps an item from everyone until its due time, which is new.
+func (m *Machine) postpone(it *Item) {
 	m.back(it)
 	m.changed(it)
+	m.schedule(it)
+}
+
+// schedule puts an item among those that wait for their due time.
+func (m *Machine) schedule(it *Item) {
 	it.place, it.due = scheduled, it.Due
 	m.enterDue(it)
 }
@@ -200,6 +208,7 @@ func (m *Machine) gone(it *Item) {
 	}
 	delete(m.out, it.Position)
 	m.atClient(it, false)
+	m.noteLeft(it)
 	m.expiry.remove(it)
 	m.unmark(it, false)
 	it.place, it.dirty = nowhere, false

@@ -7,7 +7,7 @@ import (
 
 // broken says which of its own laws a machine breaks; nil: none.
 func (m *Machine) broken() error {
-	for _, check := range []func() error{m.brokenLists, m.brokenOut, m.brokenHeaps, m.brokenMarks, m.brokenViews} {
+	for _, check := range []func() error{m.brokenLists, m.brokenOut, m.brokenHeaps, m.brokenMarks, m.brokenViews, m.brokenTimes} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (m *Machine) brokenLists() error {
 				if it.prev != prev || it.list != q || it.place != kind || it.lane != l.number || it.rank <= rank {
 					return fmt.Errorf("item %d in list %d of lane %d: place %d, rank %d after %d", it.Position, kind, l.number, it.place, it.rank, rank)
 				}
-				if kind == waiting && it.rank != it.Position || it.Position > l.cursor {
+				if kind == waiting && it.rank != it.Position || it.Position > l.cursor && (kind == waiting || l.ahead[it.Position] != it) {
 					return fmt.Errorf("item %d has rank %d, and the cursor is at %d", it.Position, it.rank, l.cursor)
 				}
 				n, rank, prev = n+1, it.rank, it
@@ -36,6 +36,18 @@ func (m *Machine) brokenLists() error {
 			if n != q.n || q.tail != prev {
 				return fmt.Errorf("list %d of lane %d counts %d and has %d", kind, l.number, q.n, n)
 			}
+		}
+		n := 0
+		for position, it := range l.ahead {
+			if it.Position != position || position <= l.cursor || it.place == nowhere || it.place == waiting {
+				return fmt.Errorf("item %d is ahead as %d, place %d, and the cursor is at %d", it.Position, position, it.place, l.cursor)
+			}
+			if it.place == deep {
+				n++
+			}
+		}
+		if n != l.deep || l.beyond == 0 && len(l.ahead) > 0 || len(l.left) > 0 && !m.reading(l) {
+			return fmt.Errorf("lane %d: %d deep, %d found; %d ahead of %d; %d left", l.number, l.deep, n, len(l.ahead), l.beyond, len(l.left))
 		}
 		if l.beyond < 0 || len(l.during) > 0 && !l.paging {
 			return fmt.Errorf("lane %d: beyond %d, during %d, paging %v", l.number, l.beyond, len(l.during), l.paging)
@@ -111,7 +123,7 @@ func (m *Machine) brokenHeaps() error {
 		m.each(l, func(it *Item) {
 			here := it.place != out && it.place != limbo
 			switch {
-			case m.due.has(it) != (it.place == scheduled), m.holds.has(it) != (it.place == waiting && it.heldUntil > m.now),
+			case m.due.has(it) != (it.place == scheduled), m.holds.has(it) != ((it.place == waiting || it.place == deep) && it.heldUntil > m.now),
 				it.place == returned && it.heldUntil > m.now,
 				m.expiry.has(it) != (here && it.Expiration > 0):
 				err = fmt.Errorf("item %d in place %d: due %v, holds %v, expiry %v", it.Position, it.place, m.due.has(it), m.holds.has(it), m.expiry.has(it))
@@ -158,7 +170,7 @@ func (m *Machine) brokenViews() error {
 			for kind, q := range map[place]*list{waiting: &l.waiting, returned: &l.returned} {
 				for it := q.head; it != nil; it = it.next {
 					passed := it.rank <= *c.seen[l.number].of(kind)
-					if m.mayHave(c, it) && m.wants(c, it) && (passed || c.room() && !m.waitsForPage(l)) {
+					if m.mayHave(c, it) && m.wants(c, it) && (passed || c.room() && !m.waitsForPage(l) && !m.behind()) {
 						return fmt.Errorf("consumer %s wants %d and does not get it; passed: %v", c.ID, it.Position, passed)
 					}
 				}
@@ -176,4 +188,12 @@ func (m *Machine) waitsForPage(l *lane) bool {
 		}
 	}
 	return false
+}
+
+// brokenTimes checks that nobody waits for a page that is not on its way.
+func (m *Machine) brokenTimes() error {
+	if m.behind() && m.anyRoom() && !m.horizons[ByDue].paging {
+		return fmt.Errorf("consumers wait for what is due, and it is not read")
+	}
+	return nil
 }

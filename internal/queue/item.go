@@ -22,6 +22,9 @@ type Item struct {
 	Durable bool
 	// Stored says that the item is in the store, for good or for want of memory.
 	Stored bool
+	// Indexed is the time under which the store's index of due times has the item; 0:
+	// it has not. It is the owner's, who keeps it equal to Due with SaveCounts.
+	Indexed int64
 	// Lines is the story of an item that is not to outlive the process.
 	Lines []message.Attempt
 
@@ -34,6 +37,7 @@ type Item struct {
 	heldFrom   string // a connection that must wait for it until heldUntil
 	heldUntil  int64
 	due        int64 // when a scheduled item may go
+	aside      int64 // the expiration that the store has of one that does not expire any more
 	dueAt      int32
 	holdAt     int32
 	expiryAt   int32
@@ -71,6 +75,7 @@ const (
 	returned
 	scheduled
 	out
+	deep  // ahead of the window, known for the sake of its times
 	limbo // acknowledged in a transaction that is still open, its consumer gone
 )
 
@@ -114,9 +119,19 @@ func StoredItem(e message.Entry, c message.Counts, hasCounts bool) *Item {
 	if !hasCounts {
 		it.Suspect = e.Out
 	}
-	it.saved = it.Suspect
+	it.saved, it.Indexed = it.Suspect, it.Due
 	it.Suppressed = int(c.Holds) // perhaps held for another reason; another name does no harm
 	return it
+}
+
+// StoredEntry is the item's entry as the store has it.
+func (it *Item) StoredEntry() *message.Entry {
+	if it.aside == 0 {
+		return &it.Entry
+	}
+	e := it.Entry
+	e.Expiration = it.aside
+	return &e
 }
 
 // Expired reports whether the item's time to live has passed (R-BRK-20).

@@ -19,10 +19,14 @@ type lane struct {
 	seen     uint64 // no consumer has looked further in waiting
 	cursor   uint64 // every entry up to here is in memory, none above it unless beyond is 0
 	beyond   int64  // entries above the cursor, in the store alone
-	paging   bool   // a page was asked for
-	stalled  bool   // the last page had nothing but what an Arrive will bring
+	paging   bool   // a page was asked for, behind asked
+	asked    uint64
+	stalled  bool // the last page had nothing but what an Arrive will bring
 	during   []*Item
-	grown    int // by how much the window was widened for selectors that found nothing
+	ahead    map[uint64]*Item // above the cursor, in memory for the sake of their times
+	deep     int              // of them that nobody is offered yet
+	left     map[uint64]bool  // of them that have gone since a page was asked for
+	grown    int              // by how much the window was widened for selectors that found nothing
 }
 
 func (m *Machine) lane(number uint8) *lane {
@@ -112,18 +116,19 @@ func (m *Machine) admit(it *Item, store bool) {
 	case l.paging: // whether the page that is being read has it, nobody knows yet
 		l.during = append(l.during, it)
 	default:
-		l.beyond++
+		m.leaveBehind(l, it)
 	}
 }
 
-// wait puts an item that comes in into the window, or among the scheduled ones.
+// wait puts an item that comes in into the window, or among the scheduled ones: one
+// that was due in an earlier process too, so that it goes before those never handed
+// out.
 func (m *Machine) wait(it *Item) {
 	if it.Expiration > 0 {
 		m.expiry.add(it)
 	}
-	if it.Due > m.now {
-		it.place, it.due = scheduled, it.Due
-		m.enterDue(it)
+	if m.waitsForTime(it) {
+		m.schedule(it)
 		return
 	}
 	m.putWaiting(it)
@@ -131,6 +136,10 @@ func (m *Machine) wait(it *Item) {
 
 // putWaiting puts an item among the waiting ones, in the order of its position.
 func (m *Machine) putWaiting(it *Item) {
+	if l := m.lane(it.lane); len(l.ahead) > 0 && l.ahead[it.Position] == it {
+		m.putDeep(l, it) // its place is behind what is in the store alone
+		return
+	}
 	it.place, it.rank = waiting, it.Position
 	m.lane(it.lane).waiting.insertByRank(it)
 	m.reoffer(it)
@@ -147,7 +156,7 @@ func (m *Machine) putReturned(it *Item) {
 
 // reoffer shows a waiting item to the consumers that have looked past it.
 func (m *Machine) reoffer(it *Item) {
-	if it.rank > m.lane(it.lane).seen {
+	if it.place != waiting || it.rank > m.lane(it.lane).seen {
 		return
 	}
 	for _, c := range m.consumers {
@@ -161,6 +170,10 @@ func (m *Machine) reoffer(it *Item) {
 func (m *Machine) leaveList(it *Item) {
 	if it.list != nil {
 		it.list.remove(it)
+	}
+	if it.place == deep {
+		m.lanes[it.lane].deep--
+		it.place = waiting // on its way out
 	}
 	m.leaveDue(it)
 	m.leaveHold(it)

@@ -35,7 +35,7 @@ func (d *driver) item(t *rapid.T) *Item {
 	if rapid.IntRange(0, 9).Draw(t, "resent") == 0 {
 		m.ID.Sequence = int64(rapid.IntRange(1, int(d.position)).Draw(t, "sequence"))
 	}
-	if !d.small && rapid.IntRange(0, 3).Draw(t, "expires") == 0 {
+	if rapid.IntRange(0, 3).Draw(t, "expires") == 0 {
 		m.Expiration = d.q.now + int64(rapid.IntRange(-1, 5).Draw(t, "expiration"))*1000
 	}
 	it := NewItem(d.position, m)

@@ -70,6 +70,7 @@ type Machine struct {
 	producers producers
 	groups    groups
 	due       itemHeap // scheduled items, by when they may go
+	horizons  [indexes]horizon
 	holds     itemHeap // waiting items held back from a connection, by when that ends
 	expiry    itemHeap // items that expire and that no consumer has, by when
 	marks     marking
@@ -100,6 +101,9 @@ func New(o Options) *Machine {
 		expiry:    itemHeap{key: expiryKey, at: expiryIndex},
 		turns:     1,
 	}
+	for x := range m.horizons {
+		m.horizons[x].all = true
+	}
 	m.lookup.Properties = func(name string) (selector.Value, bool) {
 		return m.o.Properties(m.lookup.Message, name)
 	}
@@ -111,6 +115,9 @@ func New(o Options) *Machine {
 func (m *Machine) Restore(laneNumber uint8, floor uint64, entries int64) {
 	l := m.lane(laneNumber)
 	l.cursor, l.beyond = max(floor, 1)-1, entries
+	for x := range m.horizons { // the store knows their times
+		m.horizons[x].all = m.horizons[x].all && entries == 0
+	}
 }
 
 // Stats returns what happened so far.
@@ -122,7 +129,7 @@ func (m *Machine) Stats() Stats {
 	}
 	for _, l := range m.lanes {
 		if l != nil {
-			s.Waiting += int64(l.waiting.n+l.returned.n+len(l.during)) + l.beyond
+			s.Waiting += int64(l.waiting.n+l.returned.n+len(l.during)+l.deep) + l.beyond
 		}
 	}
 	return s
@@ -178,6 +185,8 @@ func (m *Machine) apply(c Command) {
 		m.undispatchable(c)
 	case Paged:
 		m.paged(c)
+	case Timed:
+		m.timed(c)
 	case ForgetProducer:
 		m.producers.forget(c.Producer)
 	case Browse:
@@ -209,7 +218,7 @@ func (m *Machine) EndTurn(effects []Effect) []Effect {
 // Next is when Tick has something to do, in Unix milliseconds; 0: never.
 func (m *Machine) Next() int64 {
 	next := int64(math.MaxInt64)
-	if it := m.due.first(); it != nil {
+	if it := m.due.first(); it != nil && it.due < m.horizons[ByDue].at() { // else a page is on its way
 		next = min(next, it.due)
 	}
 	if it := m.holds.first(); it != nil {
@@ -217,6 +226,11 @@ func (m *Machine) Next() int64 {
 	}
 	if it := m.expiry.first(); it != nil && it.Expiration < math.MaxInt64 {
 		next = min(next, it.Expiration+1) // expired is later than, not at (R-BRK-20)
+	}
+	for x := range m.horizons {
+		if at := m.timesDue(Index(x), false); at != 0 {
+			next = min(next, at)
+		}
 	}
 	for _, p := range m.pulls {
 		if p.until > m.now { // else its answer waits for a page
@@ -229,11 +243,16 @@ func (m *Machine) Next() int64 {
 	return next
 }
 
-// pass does what the time alone brings about.
+// pass does what the time alone brings about. Items come back in the order of their
+// due times: not before all that are due earlier are known.
 func (m *Machine) pass() {
-	for it := m.due.first(); it != nil && it.due <= m.now; it = m.due.first() {
+	for it := m.due.first(); it != nil && it.due <= m.now && it.due < m.horizons[ByDue].at(); it = m.due.first() {
 		m.leaveDue(it)
-		m.putBack(it)
+		if m.keepsPlace(it) {
+			m.putWaiting(it)
+		} else {
+			m.putBack(it)
+		}
 	}
 	for it := m.holds.first(); it != nil && it.heldUntil <= m.now; it = m.holds.first() {
 		m.leaveHold(it)

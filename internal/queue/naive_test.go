@@ -410,8 +410,9 @@ func (q *naive) crash() {
 		if q.o.Marks && (it.state == out || it.state == limbo) {
 			it.suspect = max(it.suspect, it.how)
 		}
-		if it.state != scheduled || it.due <= q.now {
-			it.state = waiting
+		it.state = waiting
+		if it.due != 0 { // also if that has passed: it goes before those never handed out
+			it.state = scheduled
 		}
 		it.tx, it.consumer, it.heldUntil, it.expires = "", nil, 0, it.storedExpires
 	}

@@ -6,7 +6,7 @@ const maxGrown = 20_000
 // want asks for a page where a lane's window has run low and the store has more.
 // hungry says that consumers have room and found nothing for them.
 func (m *Machine) want(l *lane, hungry bool) {
-	if l.beyond == 0 || l.paging || l.stalled {
+	if l.beyond == 0 || l.paging || l.stalled || m.behind() {
 		return
 	}
 	room := m.o.Window - l.waiting.n
@@ -17,7 +17,7 @@ func (m *Machine) want(l *lane, hungry bool) {
 		room = m.o.Window
 		l.grown += room
 	}
-	l.paging = true
+	l.paging, l.asked = true, l.cursor
 	expected := min(len(m.expected), m.o.Window) // they may be in front of what can be taken in
 	m.emit(Effect{Kind: PageIn, Lane: l.number, Number: l.cursor, Counter: room + expected})
 }
@@ -38,14 +38,16 @@ func (m *Machine) paged(c Paged) {
 		if it.Position <= l.cursor {
 			m.wait(it)
 		} else {
-			l.beyond++
+			m.leaveBehind(l, it)
 		}
 	}
-	if l.beyond < 0 || c.Short && l.cursor == was && l.beyond > 0 && len(during) == 0 && len(m.expected) == 0 {
+	m.forgetLeft()
+	same := l.cursor == was && l.asked == was // what was read is what is missing
+	if l.beyond < 0 || c.Short && same && l.beyond > 0 && len(during) == 0 && len(m.expected) == 0 {
 		m.tell(Inconsistent, nil, "")
 		l.beyond = 0
 	}
-	l.stalled = l.cursor == was && len(during) == 0
+	l.stalled = same && len(during) == 0 && l.beyond > 0
 	if l.waiting.n < m.o.Window {
 		l.grown = 0
 	}
@@ -66,7 +68,11 @@ func (m *Machine) takeIn(l *lane, page, during []*Item) {
 			continue
 		}
 		l.cursor = it.Position
-		if here[it.Position] || m.plucked[it.Position] {
+		if a := l.ahead[it.Position]; a != nil {
+			m.reach(l, a)
+			continue
+		}
+		if here[it.Position] || m.plucked[it.Position] || l.left[it.Position] {
 			continue
 		}
 		it.lane = l.number

@@ -38,11 +38,11 @@ type pageRace struct {
 	o        Options
 	shelf    *shelf
 	position uint64
-	asked    []Effect // pages not read yet
-	pages    []Paged  // read, and not brought
-	expected []*Item  // not stored yet
-	stored   []*Item  // not arrived yet
-	plucked  []uint64 // out of the store alone, and not said to be gone
+	asked    []Effect  // pages not read yet
+	pages    []Command // read, and not brought
+	expected []*Item   // not stored yet
+	stored   []*Item   // not arrived yet
+	plucked  []uint64  // out of the store alone, and not said to be gone
 	due      map[uint64]bool
 	held     []*Item // by the consumer
 	purged   int     // by the last purge
@@ -95,7 +95,7 @@ func (r *pageRace) do(t *rapid.T, c Command) {
 			}
 		case Answer:
 			e.Done(e.Err)
-		case PageIn:
+		case PageIn, PageTimes:
 			r.asked = append(r.asked, *e)
 		case Tell:
 			if e.Event == Inconsistent {
@@ -107,7 +107,11 @@ func (r *pageRace) do(t *rapid.T, c Command) {
 
 func (r *pageRace) item(t *rapid.T, durable bool) *Item {
 	r.position++
-	it := NewItem(r.position, &message.Message{Priority: uint8(rapid.IntRange(3, 5).Draw(t, "priority")), Persistent: durable})
+	m := &message.Message{Priority: uint8(rapid.IntRange(3, 5).Draw(t, "priority")), Persistent: durable}
+	if rapid.IntRange(0, 2).Draw(t, "expires") == 0 { // soon, but time stands still
+		m.Expiration = begin + int64(rapid.IntRange(1, 2000).Draw(t, "expiration"))
+	}
+	it := NewItem(r.position, m)
 	it.Durable = durable
 	return it
 }
@@ -161,6 +165,10 @@ func (r *pageRace) read(t *rapid.T) {
 	}
 	e := r.asked[0]
 	r.asked = r.asked[1:]
+	if e.Kind == PageTimes {
+		r.pages = append(r.pages, r.shelf.times(e.Index, e.From, rapid.IntRange(1, 4).Draw(t, "times")))
+		return
+	}
 	r.pages = append(r.pages, r.shelf.page(e.Lane, e.Number, e.Counter))
 }
 

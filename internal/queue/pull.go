@@ -34,7 +34,7 @@ func (m *Machine) granted(k *Consumer) {
 // endPulls answers the wishes whose time has passed with "nothing", unless a page
 // is on its way that may serve them.
 func (m *Machine) endPulls() {
-	if len(m.pulls) == 0 || slices.ContainsFunc(m.lanes[:], func(l *lane) bool { return l != nil && l.paging }) {
+	if len(m.pulls) == 0 || m.behind() || slices.ContainsFunc(m.lanes[:], func(l *lane) bool { return l != nil && l.paging }) {
 		return
 	}
 	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool {

@@ -107,6 +107,7 @@ func (s *script) endTurn() (string, error) {
 	var b strings.Builder
 	for {
 		s.effects = s.m.EndTurn(s.effects)
+		var times []Timed // read at once, also where pages are read by hand
 		var world strings.Builder
 		for i := range s.effects {
 			e := &s.effects[i]
@@ -118,6 +119,8 @@ func (s *script) endTurn() (string, error) {
 				}
 			} else if e.Kind == PageIn {
 				s.asked = append(s.asked, *e)
+			} else if e.Kind == PageTimes {
+				times = append(times, s.shelf.times(e.Index, e.From, e.Counter))
 			} else if e.Kind == Answer && e.Err == nil {
 				e.Done(nil)
 			}
@@ -127,6 +130,12 @@ func (s *script) endTurn() (string, error) {
 		}
 		b.WriteString(world.String())
 		s.effects = s.effects[:0]
+		for _, t := range times {
+			s.apply(t)
+		}
+		if len(times) > 0 {
+			continue
+		}
 		if len(s.asked) == 0 || s.manual {
 			break
 		}

@@ -131,6 +131,32 @@ func (s *shelf) page(lane uint8, after uint64, n int) Paged {
 	return p
 }
 
+// times reads up to n places of an index behind one.
+func (s *shelf) times(x Index, after TimeKey, n int) Timed {
+	var keys []TimeKey
+	for position, e := range s.entries {
+		k := TimeKey{At: e.entry.Expiration, Lane: e.lane, Position: position}
+		if x == ByDue {
+			k.At = s.counts[position].Due
+		}
+		if k.At != 0 && compareTimes(k, after) > 0 {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, compareTimes)
+	t := Timed{Index: x, End: len(keys) < n}
+	for _, k := range keys[:min(n, len(keys))] {
+		c, ok := s.counts[k.Position]
+		t.Items = append(t.Items, TimedItem{Lane: k.Lane, Item: StoredItem(s.entries[k.Position].entry, c, ok)})
+		t.Last = k
+	}
+	return t
+}
+
+func compareTimes(a, b TimeKey) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Lane, b.Lane), cmp.Compare(a.Position, b.Position))
+}
+
 // crash forgets what does not outlive the process.
 func (s *shelf) crash() {
 	for position, e := range s.entries {

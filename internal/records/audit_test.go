@@ -30,11 +30,11 @@ type audit struct {
 	lines    map[refKey]bool // stories that have lines
 	queues   map[QueueID]bool
 	highest  uint64
-	waste    int // transient and staging records
+	waste    int              // transient and staging records
 	expires  map[string]int64 // entries that expire, by place
 	expiries map[string]int64 // what the index says of them
-	jobs     int // index records of jobs, less two for each job
-	stray    int // bodies of which there are only pieces: transient ones, until their batch follows
+	jobs     int              // index records of jobs, less two for each job
+	stray    int              // bodies of which there are only pieces: transient ones, until their batch follows
 }
 
 // auditShard checks the laws. opened says that Open has just been there, and
