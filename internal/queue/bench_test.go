@@ -97,6 +97,7 @@ func BenchmarkDrain(b *testing.B) {
 			var first, last uint64
 			n := 0
 			var ask *Paged
+			var times []Timed
 			for i := range x.effects {
 				switch e := &x.effects[i]; e.Kind {
 				case Deliver:
@@ -104,6 +105,8 @@ func BenchmarkDrain(b *testing.B) {
 						first = e.Item.Position
 					}
 					n, last = n+1, e.Item.Position
+				case PageTimes:
+					times = append(times, Timed{Index: e.Index, End: true})
 				case PageIn:
 					ask = &Paged{Lane: e.Lane}
 					for p := e.Number; p < min(e.Number+uint64(e.Counter), backlog); p++ {
@@ -113,6 +116,9 @@ func BenchmarkDrain(b *testing.B) {
 			}
 			clear(x.effects)
 			x.effects = x.effects[:0]
+			for _, c := range times {
+				x.apply(c)
+			}
 			if ask != nil {
 				x.apply(*ask)
 			}
