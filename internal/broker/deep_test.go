@@ -98,7 +98,7 @@ func TestDueWhileTheBrokerWasDown(t *testing.T) { // more than fit into the wind
 		c.consume(orders)
 		got := c.take()
 		for i, d := range got {
-			if want := (20+i)%50; string(d.Message.Body) != fmt.Sprintf("m%d", want) {
+			if want := (20 + i) % 50; string(d.Message.Body) != fmt.Sprintf("m%d", want) {
 				t.Fatalf("message %d is %s, want m%d", i, d.Message.Body, want)
 			}
 		}
