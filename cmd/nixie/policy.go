@@ -77,6 +77,9 @@ func (q *policyQuestion) running() (bool, error) {
 	if broker && (q.options.File != "" || len(q.options.Defines) > 0) {
 		return false, usageError{errors.New("give --config or --broker, not both: the question is about a file or about a broker that runs")}
 	}
+	if !broker && q.command.Flags().Changed("user") {
+		return false, usageError{errors.New("--user is for a broker that runs; name it with --broker")}
+	}
 	return broker, nil
 }
 

@@ -93,6 +93,10 @@ func (w *yamlWriter) pair(indent int, p yamlPair) {
 			fmt.Fprintf(w, "%s%s: []\n", spaces(indent), p.name)
 			return
 		}
+		if line := inLine(v); line != "" {
+			fmt.Fprintf(w, "%s%s: %s\n", spaces(indent), p.name, line)
+			return
+		}
 		fmt.Fprintf(w, "%s%s:\n", spaces(indent), p.name)
 		for _, element := range v {
 			w.element(indent+2, element)
@@ -100,6 +104,26 @@ func (w *yamlWriter) pair(indent int, p yamlPair) {
 	default:
 		fmt.Fprintf(w, "%s%s: %s\n", spaces(indent), p.name, scalarText(v))
 	}
+}
+
+// maxInLine is how long a list in one line may be.
+const maxInLine = 80
+
+// inLine writes a list of names in one line; empty where it is not such a list, or
+// is too long.
+func inLine(list yamlList) string {
+	var names []string
+	for _, v := range list {
+		s, ok := v.(yamlText)
+		if !ok || strings.Contains(string(s), "://") {
+			return ""
+		}
+		names = append(names, scalarText(s))
+	}
+	if line := "[" + strings.Join(names, ", ") + "]"; len(line) <= maxInLine {
+		return line
+	}
+	return ""
 }
 
 // element writes one element of a list.

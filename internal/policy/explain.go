@@ -217,7 +217,7 @@ func notesOf(x *Explanation, q *Question, e *config.Effective) []string {
 	}
 	note(p == nil && !q.Client.None, "the broker has no policy of its own here: limit and delays are the client's, and what a client gives back is available to the others at once")
 	note(p == nil && q.Client.None, "nobody sets a limit: a message that fails is delivered again at once, for ever")
-	note(d.IsTopic() && !d.IsTemporary(), "this holds for durable subscriptions to the topic; a copy that fails in another subscription is dropped")
+	note(d.IsTopic() && !d.IsTemporary() && !e.Rules.DeadLetterNonDurable, "this holds for durable subscriptions to the topic; a copy that fails in another subscription is dropped")
 	note(d.IsTemporary(), "a temporary destination has no dead letters: what is given up is dropped")
 	note(p != nil && p.UseCollisionAvoidance, "the delays are spread by chance; 'nixie policy simulate' shows how the total comes out")
 	note(p != nil && p.UseExponentialBackOff && !(p.BackOffMultiplier > 1), "useExponentialBackOff has no effect with a multiplier of %s: it must be more than 1", number(max(0, multiplierOf(p))))

@@ -64,44 +64,46 @@ func AskLint(values url.Values) (Client, error) {
 
 // codes says what each kind of finding is about. docs/policies.md has the same.
 var codes = map[string]string{
-	"refused":                "the file cannot be used: what 'nixie serve' would say",
-	"not-honoured":           "what in the file is left out, or differs, and is safe to leave out",
-	"no-scheduler":           "a redeliveryPlugin, and the scheduler is turned off (R-PLG-01)",
-	"overlap":                "two patterns match one destination, and neither is the narrower (R-MAP-13)",
-	"overlaps":               "there are too many entries to compare",
-	"twice":                  "two entries for one pattern; only the later is used (C17)",
-	"no-wildcard":            "a pattern with a wildcard where it is a letter (R-MAP-03)",
-	"unused":                 "a default entry that nothing is left for",
-	"client-limit":           "the clients' own limit is the larger, the policy never acts (C03)",
-	"client-first":           "the clients redeliver by themselves first (C03)",
-	"zero-attempts":          "max-delivery-attempts of 0, which means no limit (C01)",
-	"negative-limit":         "a negative limit other than -1, which means 0 (R-POL-16)",
-	"hot-loop":               "redelivery without end and without delay (C25)",
-	"endless":                "redelivery without end",
-	"multiplier-unused":      "a multiplier without exponential back-off (R-POL-11)",
-	"no-growth":              "exponential back-off that does not grow (R-POL-11, R-HQ-32)",
-	"cap-unused":             "a cap on delays that do not grow (R-POL-11)",
-	"cap-below-delay":        "a cap below the delay itself (R-POL-11, R-POL-13, R-HQ-32, R-HQ-35)",
-	"cap-unreached":          "a cap that the last delay does not reach",
-	"jitter-unused":          "collision avoidance that spreads nothing (R-POL-12, R-POL-13)",
-	"jitter-wide":            "collision avoidance beyond 100 % (R-POL-12)",
-	"negative-delay":         "a delay below 0, which means at once (R-POL-04)",
-	"first-delay":            "redeliveryDelay without initialRedeliveryDelay (E6)",
-	"long":                   "more than a week until the dead letter",
-	"non-persistent-vanish":  "non-persistent messages become no dead letters (R-DLS-20)",
-	"expired-vanish":         "expired messages become no dead letters (R-DLS-20)",
-	"discarding":             "no message becomes a dead letter",
-	"dead-letters-expire":    "dead letters have a time to live",
-	"discard-own":            "dead letters that fail where they lie are gone (R-EDGE-04)",
-	"dead-letters-unbound":   "dead letters go to a topic, perhaps without a subscription, or to an address without a queue",
-	"no-dead-letter-address": "no dead-letter-address (R-HQ-44, R-HQ-140)",
-	"own-dead-letter-queue":  "a queue is its own dead letter queue (R-DLS-04)",
-	"dead-letter-loop":       "dead letters of dead letter queues go round (R-EDGE-28)",
-	"drop-at-limit":          "what the broker gives up is gone (R-PLG-20)",
-	"drop-without-policy":    "what a client gives up is gone where no policy is for it",
-	"drop-dead-letters":      "what would become a dead letter is gone (R-DLQ-40)",
-	"duplicates-vanish":      "what a client takes for a duplicate is gone (R-EDGE-09)",
-	"more":                   "there are more findings than are shown",
+	"refused":                  "the file cannot be used: what 'nixie serve' would say",
+	"not-honoured":             "what in the file is left out, or differs, and is safe to leave out",
+	"no-scheduler":             "a redeliveryPlugin, and the scheduler is turned off (R-PLG-01)",
+	"overlap":                  "two patterns match one destination, and neither is the narrower (R-MAP-13)",
+	"overlaps":                 "there are too many entries to compare",
+	"twice":                    "two entries for one pattern; only the later is used (C17)",
+	"no-wildcard":              "a pattern with a wildcard where it is a letter (R-MAP-03)",
+	"unused":                   "a default entry that nothing is left for",
+	"shadowed":                 "a redelivery policy in whose place a policy has a redelivery of its own",
+	"client-limit":             "the clients' own limit is the larger, the policy never acts (C03)",
+	"client-first":             "the clients redeliver by themselves first (C03)",
+	"zero-attempts":            "max-delivery-attempts of 0, which means no limit (C01)",
+	"negative-limit":           "a negative limit other than -1, which means 0 (R-POL-16)",
+	"hot-loop":                 "redelivery without end and without delay (C25)",
+	"endless":                  "redelivery without end",
+	"multiplier-unused":        "a multiplier without exponential back-off (R-POL-11)",
+	"no-growth":                "exponential back-off that does not grow (R-POL-11, R-HQ-32)",
+	"cap-unused":               "a cap on delays that do not grow (R-POL-11)",
+	"cap-below-delay":          "a cap below the delay itself (R-POL-11, R-POL-13, R-HQ-32, R-HQ-35)",
+	"cap-unreached":            "a cap that the last delay does not reach",
+	"jitter-unused":            "collision avoidance that spreads nothing (R-POL-12, R-POL-13)",
+	"jitter-wide":              "collision avoidance beyond 100 % (R-POL-12)",
+	"negative-delay":           "a delay below 0, which means at once (R-POL-04)",
+	"first-delay":              "redeliveryDelay without initialRedeliveryDelay (E6)",
+	"long":                     "more than a week until the dead letter",
+	"non-persistent-vanish":    "non-persistent messages become no dead letters (R-DLS-20)",
+	"expired-vanish":           "expired messages become no dead letters (R-DLS-20)",
+	"discarding":               "no message becomes a dead letter",
+	"dead-letters-expire":      "dead letters have a time to live",
+	"discard-own":              "dead letters that fail where they lie are gone (R-EDGE-04)",
+	"dead-letters-unbound":     "dead letters go to a topic, perhaps without a subscription, or to an address without a queue",
+	"no-dead-letter-address":   "no dead-letter-address (R-HQ-44, R-HQ-140)",
+	"own-dead-letter-queue":    "a queue is its own dead letter queue (R-DLS-04)",
+	"dead-letters-redelivered": "a redelivery policy that names a dead letter queue, and so holds for its dead letters (R-EDGE-31)",
+	"dead-letter-loop":         "dead letters of dead letter queues go round (R-EDGE-28)",
+	"drop-at-limit":            "what the broker gives up is gone (R-PLG-20)",
+	"drop-without-policy":      "what a client gives up is gone where no policy is for it",
+	"drop-dead-letters":        "what would become a dead letter is gone (R-DLQ-40)",
+	"duplicates-vanish":        "what a client takes for a duplicate is gone (R-EDGE-09)",
+	"more":                     "there are more findings than are shown",
 }
 
 // A linter collects the findings of one configuration.
@@ -117,7 +119,7 @@ type linter struct {
 // become notes.
 func Lint(c *config.Config, notices []config.Notice, client Client) Report {
 	l := &linter{c: c, resolver: c.Resolver(), client: client}
-	for _, check := range []func(*linter){overlaps, unmatchable, unused, policies, strategies, addresses, withoutScheduler} {
+	for _, check := range []func(*linter){overlaps, unmatchable, unused, shadowed, policies, strategies, addresses, withoutScheduler} {
 		check(l)
 	}
 	for _, n := range notices {
@@ -298,6 +300,31 @@ func unused(l *linter) {
 	if r := l.c.Redelivery; r != nil && r.Default != nil && all(maps[1]) {
 		l.add("unused", SeverityWarning, &keyed{kind: "redelivery policy", source: r.Default.Policy.Source}, `is never used, as there are entries for ">" of every kind`, "remove it")
 	}
+}
+
+// shadowed finds policies of a redeliveryPlugin in whose place a policy entry has a
+// redelivery of its own.
+func shadowed(l *linter) {
+	if l.c.Redelivery == nil {
+		return
+	}
+	for i := range l.c.Redelivery.Policies {
+		p := &l.c.Redelivery.Policies[i].Policy
+		d := sampleOf(p.Destination)
+		for j := range l.c.Policies {
+			if e := &l.c.Policies[j]; e.Rules.Redelivery != nil && e.Source == l.resolver.Policy(d).Source && e.Destination.Matches(d) {
+				l.add("shadowed", SeverityWarning, &keyed{kind: "redelivery policy", pattern: p.Destination, source: p.Source},
+					fmt.Sprintf("the redelivery of the policy for %s (%s) goes before it", e.Destination, e.Source), "remove one of them")
+				break
+			}
+		}
+	}
+}
+
+// sampleOf is a destination that a pattern fits, though a narrower one may, too.
+func sampleOf(pattern message.Destination) message.Destination {
+	pattern.Name = strings.NewReplacer("*", "x", ">", "x").Replace(pattern.Name)
+	return pattern
 }
 
 // withoutScheduler finds a plugin that ActiveMQ would not start with (R-PLG-01). Load

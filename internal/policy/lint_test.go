@@ -97,6 +97,8 @@ var lintCases = map[string]struct {
 	"R-HQ-140 no queue at the address":                   {"addressSettings:\n  settings:\n    - match: '#'\n      expiry-address: E\n      dead-letter-address: D\n", "0", []string{"5 note dead-letters-unbound"}},
 	"R-HQ-56 no expiry-address":                          {"addressSettings:\n  settings:\n    - match: '#'\n      dead-letter-address: D\ndestinations: [{name: D}]\n", "0", []string{"3 note expired-vanish"}},
 	"R-HQ-19 what is inherited is told once":             {"addressSettings:\n  settings:\n    - match: '#'\n      dead-letter-address: D\n      expiry-address: E\n      redelivery-delay: 1000\n      max-redelivery-delay: 10\n    - match: A\n      max-delivery-attempts: 3\ndestinations: [{name: D}]\n", "0", []string{"7 warning cap-below-delay"}},
+	"a redelivery before the plugin's":                   {"policies:\n  - queue: A.>\n    redelivery: {}\nredeliveryPlugin:\n  policies:\n    - queue: A.B\n    - queue: B\n", "0", []string{"6 warning shadowed"}},
+	"R-EDGE-31 a redelivery for dead letters":            {strategyYAML("processNonPersistent: true", "deadLetterQueue: D") + "redeliveryPlugin:\n  policies:\n    - queue: D\n", "0", []string{"5 note dead-letters-redelivered"}},
 	"what is not honoured":                               {"<broker\n mbeanInvocationTimeout='5'/>", "0", []string{"1 note not-honoured", "2 note not-honoured"}},
 	"what is refused":                                    {"policies:\n  - queu: A\n", "0", []string{"2 error refused"}},
 }

@@ -25,7 +25,7 @@ func strategies(l *linter) {
 			return
 		}
 		b := &buried{keyed{kind: "policy", pattern: p.Destination, source: p.Source}, &p.Rules, p.Rules.DeadLetter, p.Settings, l}
-		for _, check := range []func(*buried){vanishing, expiring, unbound, self, chain} {
+		for _, check := range []func(*buried){vanishing, expiring, unbound, self, redelivered, chain} {
 			check(b)
 		}
 	}
@@ -67,8 +67,7 @@ func (b *buried) sample() message.Destination {
 	if d.IsZero() {
 		d = message.Destination{Kind: message.Queue, Name: ">"}
 	}
-	d.Name = strings.NewReplacer("*", "x", ">", "x").Replace(d.Name)
-	return d
+	return sampleOf(d)
 }
 
 // target is where dead letters of the sample go.
@@ -134,6 +133,18 @@ func self(b *buried) {
 
 // maxChain bounds the dead letter queues that are followed.
 const maxChain = 20
+
+// redelivered finds dead letter queues that a redelivery policy names: dead letters
+// that fail there are scheduled, and stay (R-EDGE-31).
+func redelivered(b *buried) {
+	t := b.target()
+	if t.IsZero() || b.pattern.IsPattern() && b.strategy.Kind == redelivery.Individual {
+		return // which queue it is depends on the message's
+	}
+	if there := b.l.resolver.Policy(t); there.Rules.RedeliveryNamed {
+		b.note("dead-letters-redelivered", "deadLetterQueue", fmt.Sprintf("a redelivery policy names %s (%s): dead letters that fail there wait for its delays", t, there.Rules.Redelivery.Source), "")
+	}
+}
 
 // chain follows the dead letters of dead letter queues that have a strategy of
 // their own, by name (R-EDGE-28), and finds those that go round.
