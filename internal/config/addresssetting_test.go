@@ -341,3 +341,25 @@ func TestCasesOfArtemis(t *testing.T) {
 		}
 	}
 }
+
+func TestDiffOfAddressSettings(t *testing.T) { // issue 3, item 10: what holds for an address can change by a reload
+	t.Parallel()
+	from := coreConfig(t, artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ", "max-delivery-attempts", "5"}))
+	to := coreConfig(t, artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ", "max-delivery-attempts", "7"}, []string{"a.#", "expiry-delay", "5"}))
+	var lines []string
+	for _, c := range Diff(from, to) {
+		lines = append(lines, c.String())
+	}
+	want := []string{"address-setting # max-delivery-attempts: 5 (f:1) → 7 (f:1)", "address-setting a.#: not set → given (f:1)", "address-setting a.# expiry-delay: not set → 5 (f:1)"}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	merged := from.Reloaded(to)
+	if left := Diff(merged, to); len(left) != 0 {
+		t.Errorf("still different after a reload: %v", left)
+	}
+	r := merged.Resolver()
+	if p := r.Policy(queueNamed("a.b")); p.Rules.Redelivery.MaximumRedeliveries != 6 || p.Lifetime == nil || !r.Lifetimes() {
+		t.Errorf("%+v", p)
+	}
+}
