@@ -31,7 +31,7 @@ const (
 	whyAutoCreate  = "a queue or topic is made when it is first used, and stays"
 	whyKept        = "messages are kept, not dropped"
 	whyClients     = "a client says what it is for each destination"
-	whyGroups      = "message groups are not kept together yet"
+	whyGroups      = "a group stays with the consumer that has it until that one goes (see docs/groups.md)"
 	whyLastValue   = "older messages of the same key would be delivered instead of being replaced; remove it if no consumer relies on that"
 )
 
