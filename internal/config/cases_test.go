@@ -187,7 +187,7 @@ func TestResolver(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	for name, factor := range map[string]float64{"J": 0.3, "K": 0.3} { // R-POL-01
+	for name, factor := range map[string]float64{"J": 0.3, "K": 0.3} { // R-POL-01, R-EDGE-23
 		if p := r.Policy(message.Destination{Kind: message.Queue, Name: name}).Rules.Redelivery; p.CollisionAvoidanceFactor != factor || !p.UseCollisionAvoidance {
 			t.Errorf("%s: %+v", name, p)
 		}
@@ -255,8 +255,8 @@ func TestDiscardingPlugin(t *testing.T) {
 			"temp-queue://x": redelivery.DropLast, "temp-topic://x": redelivery.DropLast}},
 		"not temporary ones": {`<discardingDLQBrokerPlugin dropAll="false" dropTemporaryQueues="false" dropTemporaryTopics="false"/>`,
 			map[string]redelivery.Drop{"temp-queue://x": redelivery.DropNever, "temp-topic://x": redelivery.DropNever, "Q": redelivery.DropNever}},
-		"behind the redelivery in the file, before it in effect": {redeliver + `<discardingDLQBrokerPlugin/>`, map[string]redelivery.Drop{"Q": redelivery.DropFirst}},
-		"before it in the file":                                  {`<discardingDLQBrokerPlugin/>` + redeliver, map[string]redelivery.Drop{"Q": redelivery.DropLast}},
+		"R-EDGE-29, R-XML-10 behind the redelivery in the file, before it in effect": {redeliver + `<discardingDLQBrokerPlugin/>`, map[string]redelivery.Drop{"Q": redelivery.DropFirst}},
+		"before it in the file": {`<discardingDLQBrokerPlugin/>` + redeliver, map[string]redelivery.Drop{"Q": redelivery.DropLast}},
 	} {
 		config, _, problems := load(`<broker schedulerSupport="true"><plugins>` + c.plugins + `</plugins></broker>`)
 		if len(problems) > 0 {
@@ -268,5 +268,55 @@ func TestDiscardingPlugin(t *testing.T) {
 				t.Errorf("%s: %s: %d, want %d", name, d, got, want)
 			}
 		}
+	}
+}
+
+// TestEntriesDoNotMerge is R-EDGE-20: the entry that is chosen holds whole, and what
+// it does not say is ActiveMQ's default, not what a wider entry says.
+func TestEntriesDoNotMerge(t *testing.T) {
+	t.Parallel()
+	c, _, problems := load(`<broker schedulerSupport="true"><destinationPolicy><policyMap><policyEntries>
+<policyEntry queue=">" prioritizedMessages="true"><deadLetterStrategy><individualDeadLetterStrategy queuePrefix="DLQ."/></deadLetterStrategy></policyEntry>
+<policyEntry queue="orders.>" queuePrefetch="1"/>
+</policyEntries></policyMap></destinationPolicy><plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyEntries>
+<redeliveryPolicy queue=">" maximumRedeliveries="3" initialRedeliveryDelay="7"/>
+<redeliveryPolicy queue="orders.>" redeliveryDelay="9"/>
+</redeliveryPolicyEntries></redeliveryPolicyMap></redeliveryPlugin></plugins></broker>`)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	r := c.Resolver()
+	if got, want := effectiveText(r, "orders.eu"), "6 after 1000 9 9 9; queue://ActiveMQ.DLQ"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := effectiveText(r, "bills"), "3 after 7 1000 1000 1000; queue://DLQ.bills"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	e := r.Policy(message.Destination{Kind: message.Queue, Name: "orders.eu"})
+	if e.PrioritizedMessages || *e.Prefetch.Queue != 1 {
+		t.Errorf("%+v", e.PolicyEntry)
+	}
+}
+
+// TestOrderOfElements is R-XML-04 and R-XML-05: children may stand in any order.
+func TestOrderOfElements(t *testing.T) {
+	t.Parallel()
+	parts := []string{
+		`<plugins><redeliveryPlugin><redeliveryPolicyMap><redeliveryPolicyMap>%s%s</redeliveryPolicyMap></redeliveryPolicyMap></redeliveryPlugin></plugins>`,
+		`<destinations><queue physicalName="Q"/></destinations>`,
+		`<destinationPolicy><policyMap><defaultEntry><policyEntry/></defaultEntry><policyEntries><policyEntry queue="Q">%s</policyEntry></policyEntries></policyMap></destinationPolicy>`,
+		`<transportConnectors><transportConnector uri="tcp://127.0.0.1:1"/></transportConnectors>`,
+	}
+	entries := []any{`<defaultEntry><redeliveryPolicy maximumRedeliveries="1"/></defaultEntry>`, `<redeliveryPolicyEntries><redeliveryPolicy queue="Q"/></redeliveryPolicyEntries>`}
+	parts[2] = fmt.Sprintf(parts[2], `<deadLetterStrategy><sharedDeadLetterStrategy><deadLetterQueue><topic physicalName="T"/></deadLetterQueue></sharedDeadLetterStrategy></deadLetterStrategy>`)
+	there := fmt.Sprintf(parts[0], entries...) + parts[1] + parts[2] + parts[3]
+	back := parts[3] + parts[2] + parts[1] + fmt.Sprintf(parts[0], entries[1], entries[0])
+	a, _, problems := load(`<broker schedulerSupport="true">` + there + `</broker>`)
+	b, _, more := load(`<broker schedulerSupport="true">` + back + `</broker>`)
+	if len(problems)+len(more) > 0 {
+		t.Fatal(problems, more)
+	}
+	if diff := cmp.Diff(a, b, saidAlike); diff != "" {
+		t.Errorf("in another order (-there +back):\n%s", diff)
 	}
 }
