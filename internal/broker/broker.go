@@ -37,6 +37,9 @@ type Broker struct {
 	lifetimes    atomic.Bool                                      // Options.Lifetimes, and unrouted Options.Unrouted; the same
 	unrouted     atomic.Bool
 
+	pasts      map[message.Destination]*past // guarded by mu; nil: the topic keeps nothing
+	remembered uint64                        // guarded by mu: messages that were kept so far
+
 	consuming, producing *census
 	watchers             atomic.Int64 // subscriptions to advisories other than those of temporary destinations
 
@@ -110,6 +113,7 @@ func New(o Options) (*Broker, error) {
 	b.policies.Store(&o.Policy)
 	b.lifetimes.Store(o.Lifetimes)
 	b.unrouted.Store(o.Unrouted)
+	b.pasts = map[message.Destination]*past{}
 	b.consuming, b.producing = newCensus(), newCensus()
 	b.branches = newBranches()
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())

@@ -112,6 +112,8 @@ type ConsumerSpec struct {
 	Browser     bool
 	Exclusive   bool
 	Priority    int8
+	// Retroactive asks for what a topic has kept of the time before.
+	Retroactive bool
 	// Subscription is the name of a durable subscription; "": none.
 	Subscription string
 }

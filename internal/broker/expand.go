@@ -159,6 +159,7 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 	if to.Kind == message.TempTopic && !b.exists(to) {
 		return fmt.Errorf("%s does not exist: %w", to, message.ErrNotFound)
 	}
+	b.remember(to, m, x.from)
 	for _, s := range b.route(to) {
 		if s.wants(b, to, m, x.from) {
 			x.copies = append(x.copies, copyFor{to: s.d, message: m})

@@ -76,6 +76,7 @@ type Policy struct {
 	Advisories  Advisories
 	// Lifetime changes the expiration of what comes to the destination; nil: nothing.
 	Lifetime *redelivery.Lifetime
+	Recovery Recovery // of a topic
 }
 
 // Advisories are the events that are told of a destination only where its policy

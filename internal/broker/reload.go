@@ -56,6 +56,7 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 	b.unrouted.Store(r.Unrouted)
 	b.mu.Lock()
 	clear(b.virtual)
+	clear(b.pasts) // what a topic keeps is begun anew by the new policy
 	all := make([]*destination, 0, len(b.queues)+len(b.subscriptions))
 	for _, d := range b.queues {
 		all = append(all, d)

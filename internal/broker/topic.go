@@ -112,14 +112,19 @@ func parseSelector(text string) (*selector.Selector, error) {
 
 func (b *Broker) addSubscription(s *subscription) {
 	b.mu.Lock()
+	added := b.addSubscriptionLocked(s)
+	b.mu.Unlock()
+	b.tellTopics(added)
+}
+
+// addSubscriptionLocked returns the topics that are new by it.
+func (b *Broker) addSubscriptionLocked(s *subscription) (added []message.Destination) {
 	b.subscriptions = append(b.subscriptions, s)
 	clear(b.routes)
 	if s.watches() {
 		b.watchers.Add(1)
 	}
-	added := b.addTopicsLocked(s.parts...)
-	b.mu.Unlock()
-	b.tellTopics(added)
+	return b.addTopicsLocked(s.parts...)
 }
 
 func (b *Broker) removeSubscriptionLocked(s *subscription) {
@@ -180,7 +185,7 @@ func (b *Broker) subscribe(ctx context.Context, k *consumer, sel *selector.Selec
 	if err := s.d.start(b.ctx); err != nil {
 		return nil, err
 	}
-	b.addSubscription(s)
+	b.join(s, spec.Retroactive)
 	return s, nil
 }
 

@@ -80,7 +80,7 @@ var policyAttrs = []attr{
 	{"inactiveTimeoutBeforeGC", integer, "60000", leftOut, whyGC},
 	{"inactiveTimoutBeforeGC", integer, "60000", leftOut, whyGC}, // ActiveMQ's older spelling
 	{"gcWithNetworkConsumers", boolean, "false", leftOut, whyGC},
-	{"alwaysRetroactive", boolean, "false", refused, "new topic consumers would not get earlier messages; set it to false if none relies on that"},
+	{"alwaysRetroactive", boolean, "false", honoured, ""},
 	{"reduceMemoryFootprint", boolean, "false", leftOut, whyMemory},
 	{"doOptimzeMessageStorage", boolean, "true", leftOut, whyPlain},
 	{"optimizeMessageStoreInFlightLimit", integer, "10", leftOut, whyPlain},
@@ -96,11 +96,7 @@ var policyChildren = []*part{
 	deadLetterStrategyPart,
 	{name: "slowConsumerStrategy", fate: refused, why: "slow consumers would keep their messages instead of being closed; remove it, and set a prefetch that such a consumer can handle", opaque: true},
 	{name: "dispatchPolicy", fate: leftOut, why: "queues serve their consumers in turn, topics serve every subscription in the same order", opaque: true},
-	{name: "subscriptionRecoveryPolicy", fate: accepted, children: []*part{
-		{name: "noSubscriptionRecoveryPolicy", fate: accepted},
-		recoveryPart("fixedCountSubscriptionRecoveryPolicy"), recoveryPart("fixedSizedSubscriptionRecoveryPolicy"),
-		recoveryPart("lastImageSubscriptionRecoveryPolicy"), recoveryPart("queryBasedSubscriptionRecoveryPolicy"),
-		recoveryPart("retainedMessageSubscriptionRecoveryPolicy"), recoveryPart("timedSubscriptionRecoveryPolicy")}},
+	{name: "subscriptionRecoveryPolicy", fate: accepted, children: recoveryParts},
 	{name: "pendingMessageLimitStrategy", fate: accepted, children: []*part{
 		{name: "constantPendingMessageLimitStrategy", fate: leftOut, why: whyEviction, attrs: inside("limit")},
 		{name: "prefetchRatePendingMessageLimitStrategy", fate: leftOut, why: whyEviction, attrs: inside("multiplier")}}},
@@ -116,9 +112,9 @@ var policyChildren = []*part{
 	{name: "messageGroupMapFactory", fate: leftOut, why: whyPlain, opaque: true},
 }
 
-// recoveryPart is a policy that hands earlier messages to retroactive consumers.
+// recoveryPart is a way to hand earlier messages to retroactive consumers that is not offered.
 func recoveryPart(name string) *part {
-	return &part{name: name, fate: refused, why: "retroactive topic consumers would not get earlier messages; remove it if there are none", opaque: true}
+	return &part{name: name, fate: refused, why: "retroactive topic consumers would not get those messages; use fixedCount, fixedSized, lastImage or timedSubscriptionRecoveryPolicy", opaque: true}
 }
 
 // cursors are ways to keep waiting messages.

@@ -188,6 +188,10 @@ type PolicyEntry struct {
 	// AllConsumersExclusive gives a queue's messages to one consumer at a time,
 	// whatever the consumers ask for; default false.
 	AllConsumersExclusive bool
+	// Recovery is what of a topic is kept for retroactive consumers; nil: nothing.
+	// AlwaysRetroactive takes every consumer without a durable subscription for one.
+	Recovery          *Recovery
+	AlwaysRetroactive bool
 	// Advisories are the news that are told of these destinations on request.
 	Advisories Advisories
 	// Rules are for messages that fail there. Its zero value is ActiveMQ's default.

@@ -248,6 +248,12 @@ func policy(p PolicyEntry) string {
 	if p.Rules.DeadLetterUnrouted || p.Rules.KeepUnroutedDead || p.Rules.Origins != 0 {
 		s += fmt.Sprintf(" unrouted=%t kept=%t origins=%d", p.Rules.DeadLetterUnrouted, p.Rules.KeepUnroutedDead, p.Rules.Origins)
 	}
+	if p.Recovery != nil {
+		s += fmt.Sprintf(" recovery=%+v", *p.Recovery)
+	}
+	if p.AlwaysRetroactive {
+		s += " retroactive"
+	}
 	if p.Lifetime != nil {
 		s += fmt.Sprintf(" lifetime=%+v", *p.Lifetime)
 	}

@@ -323,6 +323,8 @@ func (w *walker) settings(e *element) PolicyEntry {
 		})
 	}
 	w.bool(e, "allConsumersExclusiveByDefault", &p.AllConsumersExclusive)
+	w.bool(e, "alwaysRetroactive", &p.AlwaysRetroactive)
+	w.recovery(e, &p)
 	for _, f := range p.Advisories.Flags() {
 		w.bool(e, f.Name, f.Value)
 	}

@@ -71,6 +71,10 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		y.flag("keepUnroutedDead", &p.Rules.KeepUnroutedDead).says("Keep a dead letter in ActiveMQ.DLQ where its target is a topic without a durable subscription; default false."),
 		word(y, "origins", originWords, &p.Rules.Origins).says("Whose properties a dead letter gets beside ActiveMQ's: none (the default), those of hornetq, or of artemis."),
 	}
+	keys = append(keys,
+		section(y, "recovery", &p.Recovery, func() *Recovery { return new(Recovery) }, yamlReader.recovery, nil).
+			says("Keep a topic's newest messages in memory for retroactive consumers: those within all the limits that are given; absent: none are."),
+		y.flag("alwaysRetroactive", &p.AlwaysRetroactive).says("Take every consumer of the topic without a durable subscription for a retroactive one; default false."))
 	for _, f := range p.Advisories.Flags() {
 		keys = append(keys, y.flag(f.Name, f.Value).says("As in ActiveMQ: which news of the destination are told on advisory topics, and how; default false."))
 	}
@@ -275,4 +279,13 @@ func (y yamlReader) strategyKeys(s *redelivery.DeadLetterStrategy) []yamlKey {
 			y.flag("destinationPerDurableSubscriber", &s.DestinationPerDurableSubscriber).says("Append .CLIENTID:NAME of the durable subscription; default false."))
 	}
 	return keys
+}
+
+// recovery are the limits of what retroactive consumers are given; 0: no limit.
+func (y yamlReader) recovery(r *Recovery) []yamlKey {
+	return []yamlKey{
+		y.count("count", 0, math.MaxInt32, &r.Count).says("How many messages; 0, the default: as many as the other limits allow."),
+		y.count("bytes", 0, math.MaxInt32, &r.Bytes).says("How many bytes; 0, the default: as many as the other limits allow."),
+		y.duration("age", 0, &r.Age).says("How old they may be; 0, the default: any age."),
+	}
 }

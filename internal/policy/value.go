@@ -67,6 +67,12 @@ var entryFields = []field{
 	{name: "deadLetterUnrouted", words: []string{"send-to-dla-on-no-route"}, text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DeadLetterUnrouted) }},
 	{name: "keepUnroutedDead", text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.KeepUnroutedDead) }},
 	{name: "origins", text: func(e *config.Effective) string { return origins[e.Rules.Origins] }},
+	{name: "alwaysRetroactive", applies: func(e *config.Effective) bool { return e.AlwaysRetroactive },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.AlwaysRetroactive) }},
+	{name: "recovery", applies: func(e *config.Effective) bool { return e.Recovery != nil },
+		text: func(e *config.Effective) string {
+			return fmt.Sprintf("count %d, bytes %d, age %s", e.Recovery.Count, e.Recovery.Bytes, duration(e.Recovery.Age))
+		}},
 	lifetimeField("never", func(l *redelivery.Lifetime) string { return strconv.FormatBool(l.Never) }, "no-expiry"),
 	lifetimeField("default", func(l *redelivery.Lifetime) string { return lifetimeText(l.Delay) }, "expiry-delay"),
 	lifetimeField("min", func(l *redelivery.Lifetime) string { return lifetimeText(l.Least) }, "min-expiry-delay"),

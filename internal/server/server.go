@@ -159,6 +159,7 @@ func policies(c *config.Config) func(message.Destination) broker.Policy {
 		return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered,
 			Exclusive:  e.AllConsumersExclusive,
 			Lifetime:   e.Lifetime,
+			Recovery:   recoveryOf(&e.PolicyEntry),
 			Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
 			Advisories: advisoriesOf(e.Advisories)}
 	}
@@ -250,4 +251,13 @@ func advisoriesOf(a config.Advisories) broker.Advisories {
 		SlowConsumer: a.ForSlowConsumers, FastProducer: a.ForFastProducers, WhenFull: a.WhenFull,
 		NoConsumer: a.IfNoConsumers, Bodies: a.IncludeBody,
 	}
+}
+
+// recoveryOf is what a policy keeps for retroactive consumers, as the broker has it.
+func recoveryOf(p *config.PolicyEntry) broker.Recovery {
+	r := broker.Recovery{Always: p.AlwaysRetroactive}
+	if k := p.Recovery; k != nil {
+		r.Count, r.Bytes, r.Age = k.Count, int64(k.Bytes), k.Age
+	}
+	return r
 }

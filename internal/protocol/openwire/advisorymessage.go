@@ -120,6 +120,7 @@ func consumerInfoOf(e broker.Event) (*wire.ConsumerInfo, error) {
 		SubscriptionName: wire.TextOrNull(s.Subscription),
 		NoLocal:          s.NoLocal,
 		Exclusive:        s.Exclusive,
+		Retroactive:      s.Retroactive,
 		Priority:         s.Priority,
 	}, nil
 }

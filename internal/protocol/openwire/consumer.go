@@ -38,6 +38,7 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 		NoLocal:     c.NoLocal,
 		Browser:     c.Browser,
 		Exclusive:   c.Exclusive,
+		Retroactive: c.Retroactive,
 		Priority:    c.Priority,
 	}
 	if from.IsTopic() {

@@ -1,0 +1,63 @@
+package config
+
+import "time"
+
+// A Recovery says which of a topic's newest messages retroactive consumers are given
+// when they come: those within all the limits that are not zero (ActiveMQ's
+// subscriptionRecoveryPolicy).
+type Recovery struct {
+	Count int
+	Bytes int
+	Age   time.Duration
+}
+
+// Defaults of ActiveMQ's policies.
+const (
+	recoveredCount  = 100
+	recoveredBytes  = 64 << 10
+	recoveredMillis = 60_000
+)
+
+// recoveryParts are the policies that a topic can have.
+var recoveryParts = []*part{
+	{name: "noSubscriptionRecoveryPolicy", fate: accepted},
+	{name: "fixedCountSubscriptionRecoveryPolicy", fate: honoured, role: roleNone, attrs: []attr{{"maximumSize", integer, "100", honoured, ""}}},
+	{name: "fixedSizedSubscriptionRecoveryPolicy", fate: honoured, role: roleNone, attrs: []attr{
+		{"maximumSize", integer, "65536", honoured, ""},
+		{"useSharedBuffer", boolean, "true", leftOut, "each topic keeps messages of its own"}}},
+	{name: "lastImageSubscriptionRecoveryPolicy", fate: honoured, role: roleNone},
+	{name: "timedSubscriptionRecoveryPolicy", fate: honoured, role: roleNone, attrs: []attr{{"recoverDuration", integer, "60000", honoured, ""}}},
+	recoveryPart("queryBasedSubscriptionRecoveryPolicy"),
+	recoveryPart("retainedMessageSubscriptionRecoveryPolicy"),
+}
+
+// recovery reads the subscriptionRecoveryPolicy of a policyEntry, where it has one.
+func (w *walker) recovery(entry *element, p *PolicyEntry) {
+	holder := entry.find("subscriptionRecoveryPolicy")
+	if holder == nil || len(holder.children) == 0 {
+		return
+	}
+	if len(holder.children) > 1 {
+		w.fail(holder.children[1].at("a policyEntry has one subscription recovery policy; remove all but one"))
+	}
+	e := holder.children[0]
+	r := Recovery{}
+	switch e.name {
+	case "fixedCountSubscriptionRecoveryPolicy":
+		r.Count = recoveredCount
+		w.int(e, "maximumSize", 1, &r.Count)
+	case "fixedSizedSubscriptionRecoveryPolicy":
+		r.Bytes = recoveredBytes
+		w.int(e, "maximumSize", 1, &r.Bytes)
+	case "lastImageSubscriptionRecoveryPolicy":
+		r.Count = 1
+	case "timedSubscriptionRecoveryPolicy":
+		millis := recoveredMillis
+		w.int(e, "recoverDuration", 1, &millis)
+		r.Age = time.Duration(millis) * time.Millisecond
+	default:
+		return
+	}
+	p.Recovery = &r
+	p.Settings = append(p.Settings, Setting{Name: "recovery", Value: e.name, Source: e.source()})
+}
