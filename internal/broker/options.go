@@ -74,6 +74,10 @@ type Policy struct {
 	Exclusive   bool  // a queue's messages go to one consumer at a time
 	Prefetch    Prefetch
 	Advisories  Advisories
+	// AckTimeout is how long a message may be at a consumer without acknowledgement:
+	// then it has failed (cause ack-timeout); 0: for ever. It must be longer than the
+	// longest work on a message, and it is not for topic consumers without a durable name.
+	AckTimeout time.Duration
 	// Lifetime changes the expiration of what comes to the destination; nil: nothing.
 	Lifetime *redelivery.Lifetime
 	Recovery Recovery // of a topic

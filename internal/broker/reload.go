@@ -83,7 +83,7 @@ func (d *destination) setPolicy(p *Policy) {
 	d.rules, d.exclusive = p.Rules, p.Exclusive
 	d.mu.Unlock()
 	d.advisories = p.Advisories
-	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub)})
+	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub), AckTimeout: p.AckTimeout.Milliseconds()})
 }
 
 // forOne reports whether a queue's messages go to one consumer at a time, whatever

@@ -22,6 +22,16 @@ func (m *Machine) ack(c Ack) {
 	if c.Type == Individual {
 		c.First = c.Last
 	}
+	m.watchAcks(k)
+	lost := m.lost(k, &c)
+	if c.Type != Delivered || !lost {
+		m.wake(k)
+	}
+	if lost {
+		m.tell(StrayAck, nil, fmt.Sprintf("ack of %s for consumer %s: its time limit had passed", c.Last, c.Consumer))
+		m.answer(c.Done, c.stray())
+		return
+	}
 	var err error
 	if c.Type != Unmatched {
 		err = m.ackRange(k, c)
@@ -62,11 +72,12 @@ func (m *Machine) ackRange(k *Consumer, c Ack) error {
 	switch {
 	case err != nil:
 		return err
-	case c.Type == Standard && c.Tx == "" && m.o.Redelivers && c.Count != s.n:
+	case c.Type == Standard && c.Tx == "" && m.o.Redelivers && c.Count != s.n && k.lapsed == 0:
 		return fmt.Errorf("unmatched acknowledge: it says %d messages, and the range up to %s has %d: %w", c.Count, c.Last, s.n, message.ErrInvalid)
 	case c.Type == Poison && c.Tx != "":
 		return fmt.Errorf("poison acknowledge of %s inside transaction %s: %w", c.Last, c.Tx, message.ErrInvalid)
 	}
+	k.progress = m.now
 	switch c.Type {
 	case Delivered:
 		k.widen(c.Count)
@@ -158,7 +169,7 @@ func sameID(a, b message.ID) bool {
 func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, s span) {
 	switch {
 	case c.Type == Delivered:
-		it.covered = true
+		it.covered, it.coveredAt = true, m.now
 		if it.attempt == rolledBack || it.attempt == announced {
 			it.attempt = open // it was delivered once more
 			m.atClient(it, false)

@@ -231,6 +231,8 @@ type SetPolicy struct {
 	Rules redelivery.Rules
 	Marks bool
 	Tells Tells
+	// AckTimeout holds for what is at consumers too.
+	AckTimeout int64
 }
 
 // Tick lets time pass: due items, ended holds, expirations.

@@ -35,6 +35,10 @@ type Consumer struct {
 	settled   settled // that its application had
 	refused   settled // that it did not have
 	seen      [lanes]view
+	progress  int64  // when it last acknowledged anything
+	check     int64  // when its time limit is looked at; 0: not before something happens
+	idle      bool   // the limit has passed, and it has not been heard of since
+	lapsed    uint64 // the hand-outs up to which the limit took what it had
 	owns      map[*group]bool
 }
 
@@ -63,6 +67,9 @@ func (v *view) of(p place) *uint64 {
 
 // room reports whether another message may be dispatched to it (R-BRK-01).
 func (c *Consumer) room() bool {
+	if c.idle {
+		return false
+	}
 	if c.Prefetch == 0 {
 		return c.pulls > 0
 	}
@@ -172,7 +179,7 @@ func (m *Machine) drop(k *Consumer) {
 // first of the highest priority. One of higher priority takes over (R-EXC-01).
 func (m *Machine) elect(best *Consumer) {
 	for _, c := range m.consumers {
-		if c.Exclusive && (best == nil || c.Priority > best.Priority) {
+		if c.Exclusive && !c.idle && (best == nil || c.Priority > best.Priority) {
 			best = c
 		}
 	}

@@ -193,6 +193,7 @@ func (m *Machine) handOut(it *Item, c *Consumer) {
 	m.out[it.Position] = it
 	it.attempt, it.covered, it.tx, it.line = open, false, "", nil
 	it.handedOut = m.now
+	m.watchAcks(c)
 	first := m.bind(it, c)
 	n, hint := it.counter()
 	it.told, it.excess = n, n-int(it.Failures)

@@ -50,6 +50,7 @@ type Item struct {
 	local     bool // its consumer redelivers it by itself
 	covered   bool // a DELIVERED ack told that the application has it
 	handedOut int64
+	coveredAt int64            // when a DELIVERED ack told so last
 	told      int              // the counter told at the hand-out
 	excess    int              // told beyond the failures known then
 	line      *message.Attempt // the newest line of the delivery's story; nil: it has none

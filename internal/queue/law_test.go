@@ -77,6 +77,9 @@ func newDriver(t *rapid.T) *driver {
 		},
 		Properties: func(*message.Message, string) (selector.Value, bool) { return selector.Value{}, false },
 	}
+	if rapid.IntRange(0, 2).Draw(t, "limited") == 0 {
+		d.o.AckTimeout = 2500
+	}
 	if d.small {
 		d.o.Window = rapid.IntRange(1, 4).Draw(t, "window")
 	}

@@ -172,6 +172,7 @@ func (d *driver) pull(t *rapid.T) {
 	until := rapid.SampledFrom([]int64{-1, 0, d.q.now + 1500}).Draw(t, "until")
 	d.do(t, Pull{Consumer: c.id, Until: until}, func() {
 		if c.prefetch == 0 {
+			d.q.wake(c)
 			if until < 0 {
 				until = d.q.now
 			}

@@ -27,6 +27,9 @@ type Options struct {
 	Tells Tells
 	// Window is how many waiting items of a lane are kept in memory at the most.
 	Window int
+	// AckTimeout is how long a message may be at a consumer without acknowledgement,
+	// in milliseconds; 0: for ever.
+	AckTimeout int64
 	// Jitter is uniform in [-1, 1).
 	Jitter func() float64
 	// Read gets the headers and properties of a stored item's message, for
@@ -104,6 +107,7 @@ func New(o Options) *Machine {
 	for x := range m.horizons {
 		m.horizons[x].all = true
 	}
+	m.setAckTimeout(o.AckTimeout)
 	m.lookup.Properties = func(name string) (selector.Value, bool) {
 		return m.o.Properties(m.lookup.Message, name)
 	}
@@ -199,6 +203,7 @@ func (m *Machine) apply(c Command) {
 		}
 	case SetPolicy:
 		m.o.Rules, m.o.Marks, m.o.Tells = c.Rules, c.Marks, c.Tells
+		m.setAckTimeout(c.AckTimeout)
 	case Tick:
 	}
 	m.pass()
@@ -217,7 +222,7 @@ func (m *Machine) EndTurn(effects []Effect) []Effect {
 
 // Next is when Tick has something to do, in Unix milliseconds; 0: never.
 func (m *Machine) Next() int64 {
-	next := int64(math.MaxInt64)
+	next := m.nextCheck()
 	if it := m.due.first(); it != nil && it.due < m.horizons[ByDue].at() { // else a page is on its way
 		next = min(next, it.due)
 	}
@@ -246,6 +251,7 @@ func (m *Machine) Next() int64 {
 // pass does what the time alone brings about. Items come back in the order of their
 // due times: not before all that are due earlier are known.
 func (m *Machine) pass() {
+	m.checkAcks()
 	for it := m.due.first(); it != nil && it.due <= m.now && it.due < m.horizons[ByDue].at(); it = m.due.first() {
 		m.leaveDue(it)
 		if m.keepsPlace(it) {

@@ -44,6 +44,7 @@ type naiveItem struct {
 	covered, written       bool
 	countTold, excess      int
 	due, heldUntil         int64
+	handedAt, coveredAt    int64
 	heldFrom               string
 }
 
@@ -58,7 +59,9 @@ type naiveConsumer struct {
 		position uint64
 		handed   int
 	}
-	handed bool
+	handed       bool
+	progress     int64
+	idle, lapsed bool
 }
 
 func newNaive(o Options) *naive {
@@ -91,6 +94,9 @@ func (q *naive) held(c *naiveConsumer) []*naiveItem {
 }
 
 func (q *naive) room(c *naiveConsumer) bool {
+	if c.idle {
+		return false
+	}
 	if c.prefetch == 0 {
 		return len(c.pulls) > 0
 	}
@@ -138,8 +144,62 @@ func (q *naive) enqueue(it *naiveItem, checked, arrived bool) {
 
 func (q *naive) expired(it *naiveItem) bool { return it.expires > 0 && q.now > it.expires }
 
+// lapse takes from consumers what they should have acknowledged by now.
+func (q *naive) lapse() {
+	byPriority := slices.Clone(q.consumers)
+	slices.SortStableFunc(byPriority, func(a, b *naiveConsumer) int { return cmp.Compare(b.priority, a.priority) })
+	for _, c := range byPriority {
+		held := slices.DeleteFunc(q.held(c), func(it *naiveItem) bool { return it.tx != "" || it.attempt != open })
+		late := map[*naiveItem]bool{}
+		oldest := true
+		for _, it := range held {
+			start := max(it.handedAt, c.progress)
+			if it.covered {
+				start = it.coveredAt
+			}
+			if (it.covered || oldest) && q.now >= start+q.o.AckTimeout {
+				late[it] = true
+			}
+			oldest = oldest && it.covered
+		}
+		if len(late) == 0 {
+			continue
+		}
+		c.idle, c.lapsed = true, true
+		for _, it := range held {
+			if late[it] {
+				q.leave(it, 0)
+				q.count(it)
+				q.decide(it, message.AckTimeout, "", true)
+				continue
+			}
+			it.state = waiting
+			if it.failures == 0 {
+				it.suspect = max(it.suspect, message.HandedOut)
+			}
+			q.giveBack(it)
+		}
+		c.extension = min(c.extension, len(q.held(c)))
+		if q.exclusive == c {
+			q.exclusive = nil
+			q.elect()
+		}
+	}
+}
+
+// wake is what happens when a consumer is heard of.
+func (q *naive) wake(c *naiveConsumer) {
+	if c.idle {
+		c.idle = false
+		q.elect()
+	}
+}
+
 // pass lets time pass and dispatches.
 func (q *naive) pass() {
+	if q.o.AckTimeout > 0 && q.o.Redelivers {
+		q.lapse()
+	}
 	for {
 		it := q.earliest(func(it *naiveItem) int64 {
 			if it.state == scheduled {
@@ -233,6 +293,7 @@ func (q *naive) handOut(it *naiveItem, c *naiveConsumer) {
 	q.order++
 	it.state, it.consumer, it.handed = out, c, q.order
 	it.attempt, it.covered, it.tx, it.written = open, false, "", false
+	it.handedAt = q.now
 	n, hint := it.failures, false
 	if it.suspect == message.Pulled {
 		n, hint = n+1, true
@@ -261,7 +322,7 @@ func (q *naive) attach(c *naiveConsumer) {
 func (q *naive) elect() {
 	for priority := 127; priority >= -128; priority-- {
 		for _, c := range q.consumers {
-			if int(c.priority) == priority && c.exclusive && (q.exclusive == nil || c.priority > q.exclusive.priority) {
+			if int(c.priority) == priority && c.exclusive && !c.idle && (q.exclusive == nil || c.priority > q.exclusive.priority) {
 				q.exclusive = c
 			}
 		}

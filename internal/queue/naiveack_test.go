@@ -28,13 +28,35 @@ func (q *naive) span(c *naiveConsumer, a Ack) []*naiveItem {
 
 func (q *naive) ack(a Ack) {
 	c := q.consumer(a.Consumer)
-	if c == nil || !c.handed || a.Type == Unmatched {
+	if c == nil || !c.handed {
+		return
+	}
+	if c.lapsed && a.Type != Unmatched {
+		if a.Type == Individual {
+			a.First = a.Last
+		}
+		has := func(r Ref) bool {
+			return slices.ContainsFunc(q.held(c), func(it *naiveItem) bool { return it.position == r.Position })
+		}
+		switch {
+		case !has(a.Last), !a.First.IsZero() && !has(a.First) && a.Tx != "":
+			if a.Type != Delivered {
+				q.wake(c)
+			}
+			return
+		case !a.First.IsZero() && !has(a.First):
+			a.First = Ref{}
+		}
+	}
+	q.wake(c)
+	if a.Type == Unmatched {
 		return
 	}
 	span := q.span(c, a)
-	if span == nil || a.Type == Standard && a.Tx == "" && q.o.Redelivers && a.Count != len(span) || a.Type == Poison && a.Tx != "" {
+	if span == nil || a.Type == Standard && a.Tx == "" && q.o.Redelivers && a.Count != len(span) && !c.lapsed || a.Type == Poison && a.Tx != "" {
 		return
 	}
+	c.progress = q.now
 	switch a.Type {
 	case Delivered:
 		q.widen(c, max(a.Count, 0))
@@ -67,7 +89,7 @@ func (q *naive) missed(c *naiveConsumer, a Ack, newest *naiveItem) int {
 
 func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, missed int) {
 	if a.Type == Delivered {
-		it.covered = true
+		it.covered, it.coveredAt = true, q.now
 		if it.attempt != charged {
 			it.attempt = open
 		}

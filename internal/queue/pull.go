@@ -17,6 +17,7 @@ func (m *Machine) pull(c Pull) {
 		if until < 0 {
 			until = m.now
 		}
+		m.wake(k)
 		k.pulls++
 		m.pulls = append(m.pulls, pull{k, until})
 	}
