@@ -180,6 +180,9 @@ type PolicyEntry struct {
 	Destination message.Destination
 	// PrioritizedMessages orders by priority before arrival; default false.
 	PrioritizedMessages bool
+	// AckTimeout is how long a message may be at a consumer without acknowledgement; 0:
+	// for ever. Only our own YAML has it.
+	AckTimeout time.Duration
 	// PersistJMSRedelivered turns durable hand-out marks on or off for these
 	// destinations; nil: as Config.HandOutMarks says.
 	PersistJMSRedelivered *bool

@@ -166,6 +166,7 @@ func anyConfig(t *rapid.T) *Config {
 			p.Rules.Expiry = redelivery.SharedStrategy()
 			p.Rules.Expiry.ProcessNonPersistent, p.Rules.Expiry.DeadLetterQueue = true, single("expiry queue")
 		}
+		p.AckTimeout = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Minute}).Draw(t, "ack timeout")
 		p.AllConsumersExclusive, p.Rules.DeadLetterNonDurable = some("exclusive"), some("non-durable")
 		for _, row := range prefetchRows {
 			if some(row.name) {

@@ -55,6 +55,7 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		y.window(prefetchRows[0], &p.Prefetch, "consumers of queues", 1000), y.window(prefetchRows[1], &p.Prefetch, "browsers", 500),
 		y.window(prefetchRows[2], &p.Prefetch, "consumers of topics", 32767), y.window(prefetchRows[3], &p.Prefetch, "durable subscriptions", 100),
 		y.flag("allConsumersExclusive", &p.AllConsumersExclusive).says("Give a queue's messages to one consumer at a time, whatever the consumers ask for; default false."),
+		y.duration("ackTimeout", 0, &p.AckTimeout).says("How long a message may be at a consumer without acknowledgement before it has failed; default 0s: for ever. Longer than the longest work on a message."),
 		section(y, "redelivery", &p.Rules.Redelivery, freshRedelivery, yamlReader.redelivery, func(_ string, node ast.Node, r *redelivery.Policy) {
 			r.Source = y.source(first(node))
 		}).says("Redelivery by the broker, as ActiveMQ's RedeliveryPolicy; absent: limit and delays are the clients' own."),

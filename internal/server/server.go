@@ -158,6 +158,7 @@ func policies(c *config.Config) func(message.Destination) broker.Policy {
 		e := resolver.Policy(d)
 		return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered,
 			Exclusive:  e.AllConsumersExclusive,
+			AckTimeout: e.AckTimeout,
 			Lifetime:   e.Lifetime,
 			Recovery:   recoveryOf(&e.PolicyEntry),
 			Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
