@@ -179,3 +179,38 @@ func TestRulesAreEachBrokersOwn(t *testing.T) { // R-EDGE-25: nothing is shared 
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+func TestWhatWaitsForARetryIsSeen(t *testing.T) { // R-EDGE-53
+	p := redelivery.DefaultPolicy()
+	p.InitialRedeliveryDelay = 5 * time.Second
+	inHouse(t, func(o *Options) {
+		o.Policy = func(message.Destination) Policy { return Policy{Rules: redelivery.Rules{Redelivery: &p}} }
+	}, func(h *house) {
+		status := func() QueueStatus {
+			t.Helper()
+			for _, st := range h.broker.Queues() {
+				if st.Name == orders {
+					return st
+				}
+			}
+			t.Fatal("the queue is not there")
+			return QueueStatus{}
+		}
+		c := h.client()
+		k := c.consume(orders)
+		c.must(c.send(c.msg(orders, "m"), ""))
+		got := c.take()
+		c.rollBack(k, got[0], "TX:1") // the client delivers it once more by itself
+		c.take()
+		if st := status(); st.Stats.AtClients != 1 || st.Stats.Out != 1 || st.Stats.NextDue != 0 {
+			t.Errorf("after a rollback: %+v", st.Stats)
+		}
+		given := time.Now()
+		c.must(c.ack(queue.Poison, k, got[0], got[0], 1, "", poisonText(1)))
+		c.take()
+		if st := status(); st.Stats.AtClients != 0 || st.Stats.Scheduled != 1 || st.Stats.NextDue != given.Add(5*time.Second).UnixMilli() {
+			t.Errorf("when the client has given it up: %+v, want it due at %d", st.Stats, given.Add(5*time.Second).UnixMilli())
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
+}
