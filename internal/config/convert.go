@@ -40,7 +40,7 @@ func sameFrom(text []byte, c *Config) error {
 	again.flags()
 	again.cfg.AllowAnonymous = again.fileAllowsAnonymous
 	if _, err := again.finish(); err != nil {
-		return fmt.Errorf("what was written cannot be read again, so nothing is: %w", err)
+		return fmt.Errorf("what was written cannot be read again, so nothing is: %v", err)
 	}
 	if m := differing(showing(again.cfg).top(), showing(c).top()); len(m.pairs) > 0 {
 		return fmt.Errorf("what was written says something else about %s, so nothing is; this is a fault of ours", m.pairs[0].name)

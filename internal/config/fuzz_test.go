@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,4 +72,34 @@ func check(t *testing.T, c *Config, notices []Notice, err error) {
 			t.Errorf("%+v", n)
 		}
 	}
+}
+
+// FuzzConvert translates files of any dialect: what can be loaded is written, and
+// says the same when it is read again, which Convert itself checks. What cannot be
+// written is longer than our own YAML may be.
+func FuzzConvert(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/*.txtar")
+	for _, p := range paths {
+		a, err := txtar.ParseFile(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range a.Files[:len(a.Files)-1] {
+			f.Add(file.Data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		text, _, err := Convert(Options{File: "f", ReadFile: func(p string) ([]byte, error) {
+			if p == "f" {
+				return data, nil
+			}
+			return nil, &os.PathError{Op: "open", Path: p, Err: fs.ErrNotExist}
+		}})
+		var bad *Error
+		switch {
+		case err == nil || errors.As(err, &bad):
+		case boundYAML(text) == nil && !strings.Contains(err.Error(), "more than") && !strings.Contains(err.Error(), "longer than") && !strings.Contains(err.Error(), "larger than"):
+			t.Error(err)
+		}
+	})
 }

@@ -150,7 +150,7 @@ func (y yamlReader) text(name string, into *string) yamlKey {
 // name is a text that must not be empty.
 func (y yamlReader) name(name string, into *string) yamlKey {
 	return y.value(name, yamlForm{kind: formText}, func(s string) error {
-		if *into = strings.TrimSpace(s); *into == "" {
+		if *into = s; s == "" {
 			return errors.New("is empty; give a name or remove the key")
 		}
 		return nil

@@ -311,8 +311,9 @@ func shadowed(l *linter) {
 	for i := range l.c.Redelivery.Policies {
 		p := &l.c.Redelivery.Policies[i].Policy
 		d := sampleOf(p.Destination)
+		won := l.resolver.Policy(d)
 		for j := range l.c.Policies {
-			if e := &l.c.Policies[j]; e.Rules.Redelivery != nil && e.Source == l.resolver.Policy(d).Source && e.Destination.Matches(d) {
+			if e := &l.c.Policies[j]; e.Rules.Redelivery != nil && e.Source == won.Source && e.Destination.Matches(d) {
 				l.add("shadowed", SeverityWarning, &keyed{kind: "redelivery policy", pattern: p.Destination, source: p.Source},
 					fmt.Sprintf("the redelivery of the policy for %s (%s) goes before it", e.Destination, e.Source), "remove one of them")
 				break
