@@ -44,18 +44,17 @@ const maxQueuedBytes = 1 << 20
 // A linkSource is what one link writes: first its own opening, then the queue, once it is
 // the connection's link.
 type linkSource struct {
-	c     *Connection
-	l     *link
-	first []item // guarded by the connection's mutex
+	c *Connection
+	l *link
 }
 
 func (s *linkSource) take() []item {
 	c := s.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(s.first) > 0 {
-		all := s.first
-		s.first = nil
+	if len(s.l.first) > 0 {
+		all := s.l.first
+		s.l.first = nil
 		return all
 	}
 	if c.link != s.l {
@@ -86,9 +85,8 @@ func (s *linkSource) unwritten() {}
 func (s *linkSource) quiet() {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
-	if s.c.link == s.l {
-		s.c.enqueueLocked(item{cmd: &wire.KeepAliveInfo{}})
-	}
+	s.l.first = append(s.l.first, item{cmd: &wire.KeepAliveInfo{}})
+	s.l.poke()
 }
 
 func sizeOf(ds wire.DataStructure) int {
@@ -198,8 +196,11 @@ func bounded(ctx context.Context, d time.Duration) (context.Context, context.Can
 func (c *Connection) received(l *link, ds wire.DataStructure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.link != l && c.brokers.opening != l {
-		return // of a link that is given up
+	if c.link != l && c.brokers.opening != l { // a spare link, or one that is given up
+		if info, ok := ds.(*wire.BrokerInfo); ok {
+			l.hello = info
+		}
+		return
 	}
 	switch m := ds.(type) {
 	case *wire.MessageDispatch:

@@ -250,11 +250,13 @@ func (c *Connection) Close() error {
 	}
 	c.endAllLocked(c.failure)
 	l := c.link
-	c.link = nil
 	c.mu.Unlock()
 	if l != nil {
-		l.finish(ctx)
+		l.finish(ctx) // it still takes from the queue: the ShutdownInfo is there
 	}
+	c.mu.Lock()
+	c.link = nil
+	c.mu.Unlock()
 	c.events.close()
 	c.parts.Wait()
 	return err

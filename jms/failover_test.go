@@ -20,7 +20,7 @@ const failoverURL = "failover:(tcp://room)?initialReconnectDelay=10&jms.redelive
 // A cutter is a network that breaks when it is told to: after the next write, so that
 // the broker has got it and cannot answer.
 type cutter struct {
-	room  *openwiretest.Room
+	room  room
 	armed atomic.Bool
 	cuts  atomic.Int64
 }
@@ -62,7 +62,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 func TestC21SendsAcrossCuts(t *testing.T) {
 	for name, transacted := range map[string]bool{"persistent": false, "transacted": true} {
 		t.Run(name, func(t *testing.T) {
-			inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+			everywhere(t, func(t *testing.T, r room) {
 				cut := &cutter{room: r}
 				f := factory(t, r, failoverURL)
 				f.Dial = cut.dial
@@ -103,7 +103,7 @@ func TestC21SendsAcrossCuts(t *testing.T) {
 
 // C21: the connection breaks before the acknowledgement of what was processed.
 func TestC21ProcessedOnceAcrossCuts(t *testing.T) {
-	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+	everywhere(t, func(t *testing.T, r room) {
 		c := connect(t, factory(t, r, failoverURL))
 		var sent []string
 		for i := range 50 {
@@ -136,7 +136,7 @@ func TestC21ProcessedOnceAcrossCuts(t *testing.T) {
 
 // R-EDGE-09: a message that the application holds over a fail-over is acknowledged after it.
 func TestIndividualAcknowledgeAcrossACut(t *testing.T) {
-	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+	everywhere(t, func(t *testing.T, r room) {
 		c := connect(t, factory(t, r, failoverURL))
 		send(t, session(t, c, AutoAcknowledge), Queue("A"), "1", "2", "3")
 		k := must(session(t, c, IndividualAcknowledge).CreateConsumer(t.Context(), Queue("A")))(t)
@@ -162,7 +162,7 @@ func TestIndividualAcknowledgeAcrossACut(t *testing.T) {
 
 // R-CLIENT-60: in a ClientAcknowledge session what was delivered comes again.
 func TestClientAcknowledgeAcrossACut(t *testing.T) {
-	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+	everywhere(t, func(t *testing.T, r room) {
 		c := connect(t, factory(t, r, failoverURL))
 		send(t, session(t, c, AutoAcknowledge), Queue("A"), "1", "2")
 		k := must(session(t, c, ClientAcknowledge).CreateConsumer(t.Context(), Queue("A")))(t)
@@ -244,7 +244,7 @@ func TestTransactionAcrossACut(t *testing.T) {
 
 // R-CLIENT-62: a commit whose answer was lost is in doubt.
 func TestCommitInDoubt(t *testing.T) {
-	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+	everywhere(t, func(t *testing.T, r room) {
 		cut := &cutter{room: r}
 		f := factory(t, r, failoverURL)
 		f.Dial = cut.dial

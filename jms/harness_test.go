@@ -3,6 +3,10 @@ package jms
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +22,31 @@ func inRoom(t *testing.T, f func(t *testing.T, r *openwiretest.Room)) {
 	inRoomWith(t, nil, f)
 }
 
+// A room is a broker, ours in virtual time or the reference in real time.
+type room interface {
+	Dial(ctx context.Context, network, address string) (net.Conn, error)
+	Cut()
+	Dials() int
+}
+
+// everywhere runs f with our broker in virtual time, or where the tests are run against
+// a reference (see reference_test.go), with that.
+func everywhere(t *testing.T, f func(t *testing.T, r room)) {
+	t.Helper()
+	if reference == nil {
+		inRoom(t, func(t *testing.T, r *openwiretest.Room) { f(t, r) })
+		return
+	}
+	reference.clear(t)
+	f(t, reference)
+	reference.Cut()
+}
+
 func inRoomWith(t *testing.T, set func(*broker.Options, *openwire.Options), f func(t *testing.T, r *openwiretest.Room)) {
 	t.Helper()
+	if reference != nil {
+		t.Skip("it needs a broker of its own, in virtual time")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		r := openwiretest.Open(t, set)
 		f(t, r)
@@ -28,7 +55,7 @@ func inRoomWith(t *testing.T, set func(*broker.Options, *openwire.Options), f fu
 }
 
 // factory is a factory for the room.
-func factory(t *testing.T, r *openwiretest.Room, url string) *ConnectionFactory {
+func factory(t *testing.T, r room, url string) *ConnectionFactory {
 	t.Helper()
 	f, err := NewConnectionFactory(url)
 	if err != nil {
@@ -101,7 +128,7 @@ func texts(t testing.TB, k *Consumer, patience time.Duration) []string {
 }
 
 // deadLetters takes what is in the dead letter queue.
-func deadLetters(t testing.TB, r *openwiretest.Room) []*Message {
+func deadLetters(t testing.TB, r room) []*Message {
 	t.Helper()
 	f, err := NewConnectionFactory("tcp://room")
 	ok(t, err)
@@ -113,7 +140,7 @@ func deadLetters(t testing.TB, r *openwiretest.Room) []*Message {
 	k := must(s.CreateConsumer(context.Background(), Queue("ActiveMQ.DLQ")))(t)
 	var all []*Message
 	for {
-		m, err := k.ReceiveTimeout(context.Background(), 100*time.Millisecond)
+		m, err := k.ReceiveTimeout(context.Background(), 300*time.Millisecond)
 		if errors.Is(err, ErrNoMessage) {
 			return all
 		}
@@ -124,6 +151,60 @@ func deadLetters(t testing.TB, r *openwiretest.Room) []*Message {
 
 // rest lets time pass, and then everything that is due happen.
 func rest(d time.Duration) {
+	if reference != nil {
+		time.Sleep(min(d, patience) + 200*time.Millisecond)
+		return
+	}
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// patience is the longest rest in real time.
+const patience = 2 * time.Second
+
+// took reports whether something took as long as it should: to the nanosecond in
+// virtual time.
+func took(d, want time.Duration) bool {
+	if reference != nil {
+		return d >= want-10*time.Millisecond && d <= want+600*time.Millisecond
+	}
+	return d == want
+}
+
+// A stamp is what happened when, written "what@when".
+type stamps struct {
+	mu    sync.Mutex
+	start time.Time
+	all   []string
+	at    []time.Duration
+}
+
+func stampsFrom(start time.Time) *stamps { return &stamps{start: start} }
+
+func (s *stamps) add(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all, s.at = append(s.all, fmt.Sprintf(format, args...)), append(s.at, time.Since(s.start))
+}
+
+// check compares what happened with what should have.
+func (s *stamps) check(t testing.TB, want []string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var got []string
+	good := len(s.all) == len(want)
+	for i := range s.all {
+		got = append(got, fmt.Sprintf("%s@%v", s.all[i], s.at[i]))
+		if !good {
+			continue
+		}
+		what, when, _ := strings.Cut(want[i], "@")
+		d, err := time.ParseDuration(when)
+		ok(t, err)
+		good = s.all[i] == what && took(s.at[i], d)
+	}
+	if !good {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

@@ -34,6 +34,10 @@ type link struct {
 	dec      *wire.Decoder
 	in       *bufio.Reader
 
+	// Guarded by the connection's mutex:
+	first []item           // to be written before anything else
+	hello *wire.BrokerInfo // heard while the link was nobody's
+
 	received func(wire.DataStructure) // on the reader; must not wait
 	source   source
 	wake     chan struct{} // holds one: something is to be written, or the link is to end after writing

@@ -20,7 +20,7 @@ type brokerList struct {
 	next    *endpoint  // the broker wants us there; nil: anywhere
 	opening *link      // on its way to become the connection's link
 	broken  chan struct{}
-	spare   []*link // backup=true: connected and waiting
+	spare   []*link // backup=true: connected, kept alive, and waiting
 }
 
 func newBrokerList(u brokerURL) brokerList {
@@ -201,30 +201,47 @@ func (c *Connection) connect(ctx context.Context, e endpoint) error {
 
 // connectAs connects to one broker and makes it the connection's.
 func (c *Connection) connectAs(ctx context.Context, e endpoint, again bool) error {
-	c.attempts.Add(1)
-	l, err := dial(ctx, e, c.dial, c.tls, c.clock)
+	l, err := c.dialLink(ctx, e)
 	if err != nil {
 		return err
 	}
 	return c.adopt(ctx, l, again)
 }
 
+// dialLink makes a link that lives, and is nobody's yet.
+func (c *Connection) dialLink(ctx context.Context, e endpoint) (*link, error) {
+	c.attempts.Add(1)
+	l, err := dial(ctx, e, c.dial, c.tls, c.clock)
+	if err != nil {
+		return nil, err
+	}
+	l.start(&linkSource{c: c, l: l}, func(ds wire.DataStructure) { c.received(l, ds) }, func(err error) { c.interrupted(l, err) })
+	return l, nil
+}
+
 // adopt opens the connection on a negotiated link (OpenWire 13), replays what there is,
 // and lets the queue flow.
 func (c *Connection) adopt(ctx context.Context, l *link, again bool) error {
-	src := &linkSource{c: c, l: l}
 	info := *c.user
 	info.FailoverReconnect = again
 	c.mu.Lock()
 	c.brokers.opening = l
 	if c.url.failover != nil {
-		src.first = append(src.first, item{cmd: &wire.ConnectionControl{FaultTolerant: true, ConnectedBrokers: wire.NewText(""), ReconnectTo: wire.NewText("")}})
+		l.first = append(l.first, item{cmd: &wire.ConnectionControl{FaultTolerant: true, ConnectedBrokers: wire.NewText(""), ReconnectTo: wire.NewText("")}})
 	}
 	k := &call{id: c.numberLocked(&info, true), cmd: &info, done: make(chan struct{})}
 	c.pending[k.id] = k
-	src.first = append(src.first, c.itemOf(k))
+	l.first = append(l.first, c.itemOf(k))
+	if l.hello != nil { // it was a spare one: the broker has spoken already
+		c.brokerInfoLocked(l.hello)
+	}
+	select {
+	case <-l.broken: // and has gone since
+		c.completeLocked(k.id, nil, &Error{Op: "connect to " + l.endpoint.uri, Kind: ErrUnavailable, Err: l.why})
+	default:
+	}
 	c.mu.Unlock()
-	l.start(src, func(ds wire.DataStructure) { c.received(l, ds) }, func(err error) { c.interrupted(l, err) })
+	l.poke()
 	wait, done := bounded(ctx, c.connectBound())
 	_, err := c.await(wait, "connect to "+l.endpoint.uri, k)
 	done()
@@ -385,8 +402,7 @@ func (c *Connection) lookAround() {
 		if e.address == current.endpoint.address || better && c.rank(e) > 0 || !better && (!f.backup || have >= f.backupPoolSize) {
 			continue
 		}
-		c.attempts.Add(1)
-		l, err := dial(c.root, e, c.dial, c.tls, c.clock)
+		l, err := c.dialLink(c.root, e)
 		if err != nil {
 			continue
 		}
