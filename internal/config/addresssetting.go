@@ -65,6 +65,7 @@ var settingOrder = []string{
 	setDeadLetterAddress, setAutoDeadLetter, setDeadLetterPrefix, setDeadLetterSuffix, setNoRoute,
 	setExpiryAddress, setAutoExpiry, setExpiryPrefix, setExpirySuffix,
 	setNoExpiry, setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay,
+	setExclusive,
 }
 
 // Prefixes of HornetQ's addresses of JMS destinations (R-HQ-02).
@@ -213,6 +214,7 @@ func (s *AddressSettings) policy(d message.Destination) Effective {
 		e.Rules.Origins = redelivery.ArtemisOrigins
 	}
 	e.Lifetime = lifetime(m)
+	e.AllConsumersExclusive = m.bool(setExclusive)
 	return e
 }
 

@@ -363,3 +363,22 @@ func TestDiffOfAddressSettings(t *testing.T) { // issue 3, item 10: what holds f
 		t.Errorf("%+v", p)
 	}
 }
+
+func TestExclusiveQueues(t *testing.T) { // section 2.2, R-HQ-135
+	t.Parallel()
+	r := coreConfig(t, artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ"}, []string{"a.#", "default-exclusive-queue", "true"}, []string{"c", "max-delivery-attempts", "3"})+
+		`<addresses><address name="b"><anycast><queue name="b" exclusive="true"/></anycast></address>
+<address name="c"><anycast><queue name="c" exclusive="true"/></anycast></address><address name="d"><anycast><queue name="d" exclusive="false"/></anycast></address></addresses>`).Resolver()
+	for name, want := range map[string]bool{"a.x": true, "b": true, "c": true, "d": false} {
+		e := r.Policy(queueNamed(name))
+		if e.AllConsumersExclusive != want {
+			t.Errorf("%s is exclusive: %t", name, e.AllConsumersExclusive)
+		}
+		if got := e.Rules.DeadLetter.Target(queueNamed(name), redelivery.Subscription{}); got != queueNamed("DLQ") {
+			t.Errorf("dead letters of %s go to %s", name, got)
+		}
+	}
+	if p := r.Policy(queueNamed("c")).Rules.Redelivery; p.MaximumRedeliveries != 2 {
+		t.Errorf("the setting of c is gone: %s", p)
+	}
+}

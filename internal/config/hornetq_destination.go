@@ -18,6 +18,8 @@ type binding struct {
 	// copies says that every queue of the address gets a copy of each message
 	// (multicast, and all queues of HornetQ's core); else they share them (anycast).
 	copies bool
+	// exclusive gives the queue's messages to one consumer at a time.
+	exclusive bool
 	// jms is the kind of a JMS destination, or of an address of Artemis that clients
 	// name as such; NoDestination: a queue of HornetQ's core.
 	jms message.DestinationKind
@@ -68,6 +70,13 @@ func (w *coreFile) coreQueue(e *element) {
 	w.bindings = append(w.bindings, b)
 }
 
+// exclusive reports whether a queue is for one consumer at a time.
+func exclusive(e *element) bool {
+	a, ok := e.given("exclusive")
+	on, err := parseBool(a.value)
+	return ok && err == nil && on
+}
+
 // filterOf is the filter of a queue; empty: it takes everything.
 func filterOf(e *element) string {
 	if f := e.find("filter"); f != nil {
@@ -94,7 +103,7 @@ func (w *coreFile) addressElement(e *element) {
 			}
 			queues++
 			if queue := w.nameOf(q); queue != "" {
-				w.bindings = append(w.bindings, binding{place: q, address: name, queue: queue, filter: filterOf(q), copies: kind == message.Topic, jms: kind})
+				w.bindings = append(w.bindings, binding{place: q, address: name, queue: queue, filter: filterOf(q), copies: kind == message.Topic, jms: kind, exclusive: exclusive(q)})
 			}
 		}
 		if queues == 0 {
@@ -179,6 +188,31 @@ func (w *coreFile) copied(s *AddressSettings, b *binding) {
 // hasAnycast reports whether the file gives an address a queue that shares.
 func (w *coreFile) hasAnycast(address string) bool {
 	return slices.ContainsFunc(w.bindings, func(b binding) bool { return b.address == address && !b.copies && b.jms == message.Queue })
+}
+
+// exclusives makes the queues that are for one consumer at a time so: by a setting
+// of their address.
+func (w *coreFile) exclusives(s *AddressSettings) {
+	for i := range w.bindings {
+		b := &w.bindings[i]
+		switch {
+		case !b.exclusive:
+		case b.copies:
+			w.fail(b.place.at("is exclusive, " + notOfferedText + "several consumers of a multicast address's queue would share the messages, out of order; let the clients ask for it with consumer.exclusive=true"))
+		default:
+			v := Setting{Name: setExclusive, Value: "true", Source: b.place.source()}
+			if at := slices.IndexFunc(s.settings, func(a addressSetting) bool { return a.pattern.exact() && a.pattern.text == b.address }); at >= 0 {
+				s.settings[at].values[setExclusive] = v
+				continue
+			}
+			p, err := parseAddressPattern(b.address, s.product, s.syntax)
+			if err != nil || !p.exact() {
+				w.fail(b.place.at(fmt.Sprintf("is exclusive, and its address %q reads as a pattern; choose another", b.address)))
+				continue
+			}
+			s.settings = append(s.settings, addressSetting{pattern: p, values: map[string]Setting{setExclusive: v}, source: v.Source, place: b.place})
+		}
+	}
 }
 
 // declare makes a destination at start.

@@ -20,6 +20,7 @@ const (
 	setAutoExpiry        = "auto-create-expiry-resources"
 	setExpiryPrefix      = "expiry-queue-prefix"
 	setExpirySuffix      = "expiry-queue-suffix"
+	setExclusive         = "default-exclusive-queue"
 )
 
 // Reasons that several elements of an address-setting share.
@@ -98,7 +99,7 @@ var artemisSettingPart = &part{name: "address-setting", fate: honoured, role: ro
 		leafPart("default-purge-on-no-consumers", boolean, "false", leftOut, whyKept),
 		leafPart("default-queue-routing-type", text, "MULTICAST", leftOut, whyClients),
 		leafPart("default-address-routing-type", text, "MULTICAST", leftOut, whyClients),
-		leafPart("default-exclusive-queue", boolean, "false", refused, "several consumers would share the messages, out of order; let the clients ask for it with consumer.exclusive=true"),
+		leafPart(setExclusive, boolean, "", honoured, ""),
 		leafPart("default-non-destructive", boolean, "false", refused, "messages would be removed when they are acknowledged; set it to false if nobody reads them twice"),
 		leafPart("default-last-value-queue", boolean, "false", refused, whyLastValue),
 		leafPart("default-last-value-key", text, "", refused, whyLastValue),

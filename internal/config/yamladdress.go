@@ -87,6 +87,7 @@ var settingDocs = map[string]string{
 	setExpiryDelay:       "Milliseconds to live of messages that never expire; default -1: they do not.",
 	setMinExpiryDelay:    "The shortest time to live in milliseconds; default -1: none.",
 	setMaxExpiryDelay:    "The longest time to live in milliseconds; default -1: none.",
+	setExclusive:         "Give a queue's messages to one consumer at a time; default false.",
 }
 
 // settingList is the list of address-settings. Patterns are made of the matches
