@@ -54,7 +54,6 @@ var corePart = &part{name: "core", fate: honoured, children: joined(
 	shutInside("federations", whyNotForwarded, "federation"),
 	shutInside("broker-connections", whyNotForwarded, "amqp-connection"),
 	shutInside("broker-plugins", "a plugin "+whyJavaCode+"; what it does to messages would not happen", "broker-plugin"),
-	shut(refused, "write the elements of the other file into this one", "include"),
 )}
 
 // wildcardsPart says how patterns are written (R-HQ-14).

@@ -32,11 +32,14 @@ type coreFile struct {
 	product product
 	root    *element
 	steps   int
+	// includes counts the files that XInclude brought in.
+	includes int
 
 	settings  []*element // address-setting elements, in order
 	syntax    wildcardSyntax
 	temporary string
 	bindings  []binding
+	diverts   []divert
 
 	acceptors        *element // the list; nil: there is none
 	acceptorElements int
@@ -58,6 +61,7 @@ func (l *loader) loadHornetQ(root *element) {
 // loadArtemis reads a document of Artemis with that root into the Config.
 func (l *loader) loadArtemis(root *element) {
 	w := &coreFile{loader: l, product: artemis, root: root, syntax: defaultWildcards}
+	w.include(root, 0)
 	if core := root.find("core"); core != nil {
 		if m := core.find("literal-match-markers"); m != nil {
 			w.syntax.markers = m.text
@@ -174,6 +178,8 @@ func (w *coreFile) read(r role, e *element) {
 		w.jmsDestination(e, message.Topic)
 	case roleAddress:
 		w.addressElement(e)
+	case roleDivert:
+		w.divertElement(e)
 	}
 }
 
@@ -204,6 +210,7 @@ func (w *coreFile) finishFile() {
 	// Virtual topics are ActiveMQ's; scheduled delivery is on in both products.
 	w.cfg.Interceptors, w.cfg.SchedulerSupport = &Interceptors{}, true
 	w.bind(s)
+	w.divertAll(s)
 	for _, e := range w.settings {
 		w.addressSetting(s, e)
 	}

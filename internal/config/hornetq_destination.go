@@ -119,7 +119,7 @@ func (w *coreFile) bind(s *AddressSettings) {
 	for i := range w.bindings {
 		b := &w.bindings[i]
 		if b.filter != "" && coreFilter.MatchString(b.filter) {
-			w.fail(b.place.at(fmt.Sprintf("the filter %q uses names of the core's own (%s); write it with the names of JMS, such as JMSPriority", b.filter, coreFilter.FindString(b.filter))))
+			w.fail(b.place.at(coreFilterText(b.filter)))
 			continue
 		}
 		switch {
@@ -238,3 +238,8 @@ func (w *coreFile) forward(b *binding, from message.Destination, only bool, to m
 
 // coreFilter finds the names that only filters of the core have.
 var coreFilter = regexp.MustCompile(`\b(HQ|AMQ)(Priority|Expiration|Durable|Timestamp|Size|UserID|GroupID|Address)\b`)
+
+// coreFilterText says why a filter cannot be used.
+func coreFilterText(filter string) string {
+	return fmt.Sprintf("the filter %q uses names of the core's own (%s); write it with the names of JMS, such as JMSPriority", filter, coreFilter.FindString(filter))
+}

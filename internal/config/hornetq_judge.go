@@ -38,6 +38,9 @@ func (w *coreFile) addressSetting(s *AddressSettings, e *element) {
 		if first, twice := a.values[c.name]; twice {
 			w.warn(c.at("stands twice in the address-setting; this one is used, and not that of " + first.Source))
 		}
+		if s.version == "2.2" && since23[c.name] {
+			w.warn(c.at("is not known to HornetQ 2.2, which the file is said to be for; it is honoured here"))
+		}
 		if w.sound(c) {
 			a.values[c.name] = Setting{Name: c.name, Value: c.text, Source: c.source()}
 		}
@@ -52,6 +55,9 @@ func (w *coreFile) addressSetting(s *AddressSettings, e *element) {
 	}
 	w.warn(unused.place.at(fmt.Sprintf("match=%q stands twice, and this one is left out: %s; write one address-setting with all of it", unused.pattern.text, used)))
 }
+
+// since23 are the elements that came with HornetQ 2.3 (section 2.1).
+var since23 = map[string]bool{setExpiryDelay: true, setMultiplier: true}
 
 // honouredSetting are the elements that the settings are made of.
 var honouredSetting = func() map[string]bool {

@@ -74,7 +74,7 @@ var commonServer = joined(
 		{name: "security-enabled", fate: honoured, role: roleSecurity, leaf: true, value: attr{"security-enabled", boolean, "", honoured, ""}},
 		{name: "security-settings", fate: leftOut, role: roleSecuritySettings, opaque: true, why: whyNoSecurity},
 		{name: "queues", fate: accepted, children: []*part{coreQueuePart}},
-		divertsPart,
+		{name: "diverts", fate: accepted, children: []*part{divertPart}},
 	},
 	left(whyDirectory, text, "bindings-directory", "", "journal-directory", "", "paging-directory", "", "large-messages-directory", ""),
 	left(whyJournal, text, "create-bindings-dir", "true", "create-journal-dir", "true", "journal-type", "ASYNCIO",
@@ -117,10 +117,6 @@ var coreQueuePart = &part{name: "queue", fate: honoured, role: roleCoreQueue,
 		leafPart("durable", boolean, "true", leftOut, "every queue is durable; whether a message is kept is the message's own affair"),
 		{name: "filter", fate: honoured, attrs: []attr{{"string", text, "", honoured, ""}}},
 	}}
-
-// divertsPart are the diverts (R-HQ-130, R-HQ-138).
-var divertsPart = &part{name: "diverts", fate: accepted, children: []*part{
-	{name: "divert", fate: refused, why: "messages would not be handed on to the forwarding address; remove it if nobody reads them there", opaque: true}}}
 
 // jmsParts are the elements of hornetq-jms.xml (R-HQ-133, R-HQ-134), and of the
 // block jms of Artemis.

@@ -22,6 +22,7 @@ const (
 	roleJMSTopic
 	roleAddress
 	roleTemporaryNamespace
+	roleDivert
 )
 
 // coreSpacePrefixes begin the namespaces of HornetQ's and Artemis' elements.
@@ -29,8 +30,11 @@ var coreSpacePrefixes = []string{"urn:hornetq", "urn:activemq"}
 
 // walk judges e, which p describes, and all it holds, then hands it to its reader.
 func (w *coreFile) walk(e *element, p *part, depth int) {
-	if w.steps++; w.steps > maxElements {
-		return // the reader of XML has bounded it already
+	if w.steps++; w.steps > maxElements { // of all files together
+		if w.steps == maxElements+1 {
+			w.fail(e.at("is one of more elements than are read"))
+		}
+		return
 	}
 	switch {
 	case p.fate == refused:
@@ -52,6 +56,9 @@ func (w *coreFile) walk(e *element, p *part, depth int) {
 		w.fail(e.at(fmt.Sprintf("holds elements, and not the text %q", shortened(e.text))))
 	}
 	for _, c := range e.children {
+		if c.space == includeSpace {
+			continue // reported
+		}
 		if p.role == roleAddressSetting {
 			c.name = settingName(c.name)
 		}

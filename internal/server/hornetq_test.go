@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,8 +28,9 @@ type bench struct {
 	n      atomic.Int64
 }
 
-// onBench runs f with a broker made from a broker.xml that has the settings.
-func onBench(t *testing.T, settings string, f func(b *bench)) {
+// onBench runs f with a broker made from a broker.xml that has the settings, and
+// what else the core element is to hold.
+func onBench(t *testing.T, settings string, f func(b *bench), more ...string) {
 	t.Helper()
 	c, _, err := config.Load(config.Options{File: "broker.xml", ReadFile: func(path string) ([]byte, error) {
 		if path != "broker.xml" {
@@ -39,7 +41,7 @@ func onBench(t *testing.T, settings string, f func(b *bench)) {
 <acceptors><acceptor name="all">tcp://127.0.0.1:61616</acceptor></acceptors>
 <address-settings>` + settings + `</address-settings>
 <addresses><address name="DLQ"><anycast><queue name="DLQ"/></anycast></address></addresses>
-</core></configuration>`), nil
+` + strings.Join(more, "") + `</core></configuration>`), nil
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -325,4 +327,27 @@ func TestC05DelayHoldsWhenConsumersComeAndGo(t *testing.T) { // C05, broker.xml:
 			t.Errorf("dead letters: %v", dead)
 		}
 	})
+}
+
+func TestDiverts(t *testing.T) { // R-HQ-111: dead letters by the settings of the address they were diverted to
+	const settings = `<address-setting match="#"><dead-letter-address>DLQ</dead-letter-address><max-delivery-attempts>1</max-delivery-attempts></address-setting>
+<address-setting match="audit"><dead-letter-address>audit.dead</dead-letter-address></address-setting>`
+	onBench(t, settings, func(b *bench) {
+		b.send("orders", "m")
+		for _, name := range []string{"orders", "audit"} {
+			w := b.worker(name)
+			d := w.receive(time.Second)
+			if d == nil {
+				t.Fatalf("nothing in %s", name)
+			}
+			w.closeWithout(d)
+		}
+		b.send("away", "n")
+		for name, want := range map[string][]string{"DLQ": {"m"}, "audit.dead": {"m"}, "orders": nil, "audit": nil, "away": nil, "there": {"n"}} {
+			if diff := cmp.Diff(want, b.rest(name)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	}, `<diverts><divert name="a"><address>orders</address><forwarding-address>audit</forwarding-address></divert>
+<divert name="b"><address>away</address><forwarding-address>there</forwarding-address><exclusive>true</exclusive></divert></diverts>`)
 }
