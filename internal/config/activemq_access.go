@@ -36,6 +36,7 @@ var authorizationPart = &part{
 			attrs: []attr{{"groupClass", text, "org.apache.activemq.jaas.GroupPrincipal", leftOut, whyNoClass}},
 			children: []*part{
 				{name: "authorizationEntries", fate: accepted, children: []*part{authorizationEntryPart("authorizationEntry", roleAuthorizationEntry, honoured, "")}},
+				{name: "entries", fate: accepted, children: []*part{authorizationEntryPart("authorizationEntry", roleAuthorizationEntry, honoured, "")}},
 				{name: "defaultEntry", fate: accepted, children: []*part{authorizationEntryPart("authorizationEntry", roleDefaultAuthorization, leftOut, "the default entry is for every destination")}},
 				{name: "tempDestinationAuthorizationEntry", fate: accepted, children: []*part{
 					authorizationEntryPart("tempDestinationAuthorizationEntry", roleTempAuthorization, leftOut, "the entry is for every temporary destination")}},
@@ -58,7 +59,7 @@ func authorizationEntryPart(name string, r role, pattern fate, why string) *part
 	for _, temp := range []string{"tempQueue", "tempTopic"} {
 		attrs = append(attrs, attr{temp, text, "", leftOut, "temporary destinations have an entry of their own, tempDestinationAuthorizationEntry"})
 	}
-	return &part{name: name, fate: honoured, role: r, attrs: append(attrs,
+	return &part{name: name, fate: honoured, role: r, children: []*part{keyPart(pattern, why)}, attrs: append(attrs,
 		attr{"read", text, "", honoured, ""}, attr{"write", text, "", honoured, ""}, attr{"admin", text, "", honoured, ""},
 		attr{"groupClass", text, "org.apache.activemq.jaas.GroupPrincipal", leftOut, whyNoClass})}
 }

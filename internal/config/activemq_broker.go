@@ -71,6 +71,15 @@ var brokerPart = &part{
 		{"persistenceThreadPriority", integer, "10", leftOut, whyNoThreads},
 		{"taskRunnerPriority", integer, "5", leftOut, whyNoThreads},
 		{"mbeanInvocationTimeout", integer, "0", leftOut, whyNoJMX},
+		{"dataDirectoryFile", text, "", leftOut, "messages are kept in the --data directory"},
+		{"startAsync", boolean, "false", leftOut, whyStopStart},
+		{"populateUserNameInMBeans", boolean, "false", leftOut, whyNoJMX},
+		{"schedulePeriodForDiskUsageCheck", integer, "0", leftOut, "the disk is looked at every second"},
+		{"diskUsageCheckRegrowThreshold", integer, "0", leftOut, "the limits of the disk do not change"},
+		{"anonymousProducerAdvisorySupport", boolean, "false", leftOut, "producers without a destination are told of as all others"},
+		{"useTempMirroredQueues", boolean, "true", leftOut, "there are no mirrored queues"},
+		{"useVirtualDestSubs", boolean, "false", leftOut, whyNoNetworks},
+		{"useVirtualDestSubsOnCreation", boolean, "false", leftOut, whyNoNetworks},
 		{"tmpDataDirectory", text, "", leftOut, "what does not fit in memory is kept in the --data directory"},
 	},
 	children: []*part{
@@ -124,6 +133,9 @@ var managementContextPart = &part{
 			{"useMBeanServer", boolean, "true", leftOut, whyNoJMX},
 			{"allowRemoteAddressInMBeanNames", boolean, "true", leftOut, whyNoJMX},
 			{"suppressMBean", text, "", leftOut, whyNoJMX},
+			{"brokerName", text, "", leftOut, whyNoJMX},
+			{"MBeanServer", text, "", leftOut, whyNoJMX},
+			{"server", text, "", leftOut, whyNoJMX},
 		},
 		children: []*part{
 			{name: "property", fate: leftOut, why: whyNoJMX, opaque: true},
@@ -137,7 +149,8 @@ var persistenceAdapterPart = &part{
 	name: "persistenceAdapter", fate: accepted,
 	children: []*part{
 		{name: "memoryPersistenceAdapter", fate: honoured, role: roleMemoryStore, attrs: []attr{
-			{"createTransactionStore", boolean, "", accepted, ""}, {"directory", text, "", accepted, ""}}},
+			{"createTransactionStore", boolean, "", accepted, ""}, {"directory", text, "", accepted, ""}, {"brokerName", text, "", accepted, ""},
+			{"useExternalMessageReferences", boolean, "", accepted, ""}, {"usageManager", text, "", accepted, ""}}},
 		{name: "kahaDB", fate: leftOut, why: whyOneStore, attrs: kahaAttrs, children: []*part{
 			{name: "locker", fate: leftOut, why: "the --data directory is locked by its own means", opaque: true},
 			{name: "indexDirectory", fate: leftOut, why: whyOneStore, opaque: true}}},
@@ -164,7 +177,7 @@ var kahaAttrs = inside("directory", "directoryArchive", "indexDirectory", "journ
 	"maxFailoverProducersToTrack", "failoverProducersAuditDepth", "rewriteOnRedelivery", "compactAcksAfterNoGC",
 	"compactAcksIgnoresStoreGrowth", "enableAckCompaction", "enableSubscriptionStatistics", "useLock", "lockKeepAlivePeriod",
 	"brokerName", "usage", "transactionIdTransformer", "purgeRecoveredXATransactionStrategy", "purgeRecoveredXATransactions",
-	"cleanupPeriod", "storeOpenWireVersion", "size", "typeSequence")
+	"cleanupPeriod", "stopOnError", "brokerService", "usageManager", "scheduledThreadPoolExecutor", "storeOpenWireVersion", "size", "typeSequence")
 
 // inside makes rows for attributes that share the fate of their element.
 func inside(names ...string) []attr {
@@ -206,10 +219,16 @@ var usageAttrs = []attr{
 	{"pollingTime", integer, "1000", leftOut, "the disk is looked at every second"},
 	{"store", text, "", leftOut, whyOneStore},
 	{"name", text, "", accepted, ""},
+	{"portion", integer, "0", leftOut, whyOneUsage},
+	{"usagePortion", integer, "100", leftOut, whyOneUsage},
+	{"usage", integer, "0", leftOut, "what is used is counted, not set"},
+	{"percentUsage", integer, "0", leftOut, "what is used is counted, not set"},
+	{"parent", text, "", leftOut, whyOneUsage},
+	{"executor", text, "", leftOut, whyNoThreads},
 }
 
 // usagePart is one limit that is not used; its element stands doubled, too.
 func usagePart(name, why string) *part {
 	return &part{name: name, fate: accepted, children: []*part{{name: name, fate: leftOut, why: why,
-		attrs: inside("limit", "percentOfJvmHeap", "percentLimit", "total", "percentUsageMinDelta", "pollingTime", "store", "name")}}}
+		attrs: inside("limit", "percentOfJvmHeap", "percentLimit", "total", "percentUsageMinDelta", "pollingTime", "store", "name", "portion", "usagePortion", "usage", "percentUsage", "parent", "executor")}}}
 }

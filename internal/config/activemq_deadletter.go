@@ -10,6 +10,8 @@ import (
 // whyNoAudit: the audit is where ActiveMQ loses dead letters (R-DLS-23, R-DLS-25).
 const whyNoAudit = "no dead letter is dropped for having the id of another"
 
+const whyNowhere = "a discarding strategy sends nothing anywhere"
+
 // deadLetterStrategyPart is section 5 of the specification.
 var deadLetterStrategyPart = &part{name: "deadLetterStrategy", fate: accepted, children: []*part{
 	{name: "sharedDeadLetterStrategy", fate: honoured, role: roleNone,
@@ -25,7 +27,8 @@ var deadLetterStrategyPart = &part{name: "deadLetterStrategy", fate: accepted, c
 			attr{"useQueueForQueueMessages", boolean, "", honoured, ""},
 			attr{"useQueueForTopicMessages", boolean, "", honoured, ""},
 			attr{"destinationPerDurableSubscriber", boolean, "", honoured, ""})},
-	{name: "discarding", fate: honoured, role: roleNone, attrs: strategyAttrs()},
+	{name: "discarding", fate: honoured, role: roleNone, attrs: strategyAttrs(attr{"deadLetterQueue", text, "", leftOut, whyNowhere}),
+		children: []*part{{name: "deadLetterQueue", fate: leftOut, why: whyNowhere, opaque: true}}},
 	{name: "bean", fate: refused, why: "a strategy of a class of one's own is Java code and is not run; dead letters would not go where it sends them", opaque: true},
 }}
 
@@ -42,7 +45,7 @@ func strategyAttrs(own ...attr) []attr {
 
 // strategyTarget is a destination inside deadLetterQueue.
 func strategyTarget(name string) *part {
-	return &part{name: name, fate: accepted, attrs: []attr{{"physicalName", text, "", honoured, ""}}}
+	return &part{name: name, fate: accepted, attrs: nameAttrs}
 }
 
 // strategy reads the deadLetterStrategy of a policyEntry, where it has one.
@@ -115,7 +118,8 @@ func (w *walker) target(e *element, into *message.Destination) {
 	default:
 		return // the walk has named it
 	}
-	d, err := message.ParseDestination(c.attr("physicalName"), kind)
+	a, _ := nameOf(c)
+	d, err := message.ParseDestination(a.value, kind)
 	if problem := badTarget(d, err); problem != "" {
 		w.fail(c.at(problem))
 		return

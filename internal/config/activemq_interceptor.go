@@ -14,13 +14,14 @@ const whyConcurrent = "copies are made in one step, without threads of their own
 // destinationsPart is the list of destinations that are made at start (section 7.9).
 var destinationsPart = &part{name: "destinations", fate: accepted, children: []*part{
 	destinationPart("queue"), destinationPart("topic"),
-	{name: "tempQueue", fate: leftOut, why: whyTemporary, attrs: inside("physicalName")},
-	{name: "tempTopic", fate: leftOut, why: whyTemporary, attrs: inside("physicalName")}}}
+	{name: "tempQueue", fate: leftOut, why: whyTemporary, attrs: inside("physicalName", "name", "DLQ")},
+	{name: "tempTopic", fate: leftOut, why: whyTemporary, attrs: inside("physicalName", "name", "DLQ")}}}
 
 const whyTemporary = "a temporary destination belongs to the connection that makes it"
 
 func destinationPart(name string) *part {
-	return &part{name: name, fate: honoured, role: roleDestination, attrs: []attr{{"physicalName", text, "", honoured, ""}}}
+	return &part{name: name, fate: honoured, role: roleDestination,
+		attrs: append([]attr{{"DLQ", boolean, "", honoured, ""}}, nameAttrs...)}
 }
 
 // destinationInterceptorsPart is virtual and composite destinations (section 7.9).
@@ -56,7 +57,7 @@ func compositePart(name string) *part {
 			{"concurrentSend", boolean, "false", leftOut, whyConcurrent},
 		},
 		children: []*part{{name: "forwardTo", fate: accepted, children: []*part{
-			forwardPart("queue", "physicalName"), forwardPart("topic", "physicalName"),
+			forwardPart("queue", "physicalName", "name"), forwardPart("topic", "physicalName", "name"),
 			forwardPart("filteredDestination", "queue", "topic", "selector")}}},
 	}
 }
@@ -72,9 +73,9 @@ func forwardPart(name string, attrs ...string) *part {
 
 // destination reads a destination that the file wants made at start.
 func (w *walker) destination(e *element) {
-	a, ok := e.given("physicalName")
+	a, ok := nameOf(e)
 	if !ok {
-		if !hasAttr(e, "physicalName") {
+		if !hasAttr(e, "physicalName") && !hasAttr(e, "name") {
 			w.fail(e.at("has no physicalName"))
 		}
 		return
@@ -89,6 +90,7 @@ func (w *walker) destination(e *element) {
 		return
 	}
 	mark := w.isDeadLetterQueue(e, a)
+	w.bool(e, "DLQ", &mark)
 	for _, d := range all.Parts() {
 		if d.IsPattern() || d.IsTemporary() {
 			w.fail(e.atAttr(a, d.String()+" cannot be made at start; name one queue or topic"))
@@ -196,7 +198,7 @@ func (w *walker) forwardTo(e *element, c *CompositeDestination) {
 	for _, place := range []struct {
 		element, attr string
 		kind          message.DestinationKind
-	}{{"queue", "physicalName", message.Queue}, {"topic", "physicalName", message.Topic},
+	}{{"queue", "physicalName", message.Queue}, {"topic", "physicalName", message.Topic}, {"queue", "name", message.Queue}, {"topic", "name", message.Topic},
 		{"filteredDestination", "queue", message.Queue}, {"filteredDestination", "topic", message.Topic}} {
 		a, ok := e.given(place.attr)
 		if !ok || e.name != place.element {

@@ -17,6 +17,7 @@ const (
 var destinationPolicyPart = &part{name: "destinationPolicy", fate: accepted, children: []*part{
 	{name: "policyMap", fate: accepted, children: []*part{
 		{name: "policyEntries", fate: accepted, children: []*part{policyEntryPart(rolePolicyEntry, honoured, "")}},
+		{name: "entries", fate: accepted, children: []*part{policyEntryPart(rolePolicyEntry, honoured, "")}},
 		{name: "defaultEntry", fate: accepted, children: []*part{policyEntryPart(roleDefaultEntry, leftOut, whyDefault)}},
 	}}},
 }
@@ -28,7 +29,8 @@ func policyEntryPart(r role, pattern fate, why string) *part {
 	for _, k := range policyAttr {
 		attrs = append(attrs, attr{k.name, text, "", pattern, why})
 	}
-	return &part{name: "policyEntry", fate: honoured, role: r, attrs: append(attrs, policyAttrs...), children: policyChildren}
+	return &part{name: "policyEntry", fate: honoured, role: r, attrs: append(attrs, policyAttrs...),
+		children: append([]*part{keyPart(pattern, why)}, policyChildren...)}
 }
 
 // policyAttrs are the attributes of an entry, save its pattern.

@@ -26,6 +26,7 @@ var redeliveryPluginAttrs = []attr{
 func redeliveryMapChildren() []*part {
 	return []*part{
 		{name: "redeliveryPolicyEntries", fate: accepted, children: []*part{redeliveryPolicyPart(roleRedeliveryPolicy, honoured, "")}},
+		{name: "entries", fate: accepted, children: []*part{redeliveryPolicyPart(roleRedeliveryPolicy, honoured, "")}},
 		{name: "defaultEntry", fate: accepted, children: []*part{redeliveryPolicyPart(roleDefaultRedelivery, leftOut, whyDefault)}},
 	}
 }
@@ -37,7 +38,7 @@ func redeliveryPolicyPart(r role, pattern fate, why string) *part {
 	for _, k := range policyAttr {
 		attrs = append(attrs, attr{k.name, text, "", pattern, why})
 	}
-	return &part{name: "redeliveryPolicy", fate: honoured, role: r, attrs: append(attrs, redeliveryAttrs...)}
+	return &part{name: "redeliveryPolicy", fate: honoured, role: r, attrs: append(attrs, redeliveryAttrs...), children: []*part{keyPart(pattern, why)}}
 }
 
 // redeliveryAttrs are the properties of a RedeliveryPolicy (section 1.1).
@@ -151,6 +152,10 @@ func (w *walker) patternOf(e *element) []message.Destination {
 			continue
 		}
 		parts = d.Parts()
+	}
+	if key, given := w.keyOf(e); given {
+		found++
+		parts = key
 	}
 	switch {
 	case found == 0:

@@ -320,3 +320,34 @@ func TestOrderOfElements(t *testing.T) {
 		t.Errorf("in another order (-there +back):\n%s", diff)
 	}
 }
+
+// TestOtherSpellings is about what the schema of ActiveMQ also allows: destinations
+// as elements and references, "entries" for lists, "name" for physicalName.
+func TestOtherSpellings(t *testing.T) {
+	t.Parallel()
+	c, _, problems := load(`<beans><bean id="orders" class="org.apache.activemq.command.ActiveMQQueue"><constructor-arg value="orders.>"/></bean>
+<broker schedulerSupport="true"><destinations><queue name="GRAVES" DLQ="true"/></destinations>
+<destinationPolicy><policyMap><entries>
+<policyEntry destination="#orders"><deadLetterStrategy><sharedDeadLetterStrategy><deadLetterQueue><queue name="DEAD"/></deadLetterQueue></sharedDeadLetterStrategy></deadLetterStrategy></policyEntry>
+<policyEntry><destination><topic physicalName="T"/></destination><deadLetterStrategy><discarding/></deadLetterStrategy></policyEntry>
+</entries></policyMap></destinationPolicy>
+<plugins><redeliveryPlugin><redeliveryPolicyMap><entries><redeliveryPolicy maximumRedeliveries="1"><destination><queue name="orders.eu"/></destination></redeliveryPolicy></entries></redeliveryPolicyMap></redeliveryPlugin></plugins>
+</broker></beans>`)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for name, want := range map[string]string{
+		"orders.eu": "1 after 1000 1000 1000 1000; queue://DEAD",
+		"topic://T": "client; ",
+		"GRAVES":    "client; queue://ActiveMQ.DLQ; marked",
+	} {
+		if got := effectiveText(c.Resolver(), name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	_, _, problems = load(`<broker><destinationPolicy><policyMap><policyEntries><policyEntry queue="A"><destination><queue name="B"/></destination></policyEntry>
+<policyEntry><destination/></policyEntry><policyEntry><destination><queue/></destination></policyEntry></policyEntries></policyMap></destinationPolicy></broker>`)
+	if len(problems) != 3 || !strings.Contains(problems[0].Text, "write one entry for each") {
+		t.Error(problems)
+	}
+}

@@ -89,7 +89,7 @@ func (f fate) outcome(why string) string {
 func elementTable() string {
 	var b strings.Builder
 	for _, p := range allParts(brokerPart, nil) {
-		if p.fate != honoured || inDefault(p) || strings.Count(p.String(), "redeliveryPolicyMap") > 1 {
+		if p.fate != honoured || inDefault(p) || strings.Count(p.String(), "redeliveryPolicyMap") > 1 || strings.Contains(p.String(), "/entries/") {
 			continue // a default entry is an entry without a pattern; what stands doubled is shown once
 		}
 		write(&b, "**`<"+p.name+">`**", partLines(nil, p.part, ""))

@@ -21,7 +21,7 @@ var needed = map[role]string{
 // must is needed for an element inside another, each with a space in front.
 func must(p, parent *part) []string {
 	switch {
-	case parent != nil && (parent.name == "deadLetterQueue" || parent.name == "forwardTo" && p.name != "filteredDestination"):
+	case parent != nil && (parent.name == "deadLetterQueue" || parent.name == "destination" || parent.name == "forwardTo" && p.name != "filteredDestination"):
 		return []string{`physicalName="Q"`}
 	case p.name == "filteredDestination":
 		return []string{`queue="Q"`}
@@ -38,7 +38,7 @@ func must(p, parent *part) []string {
 // holds is what an element must hold so that it is no error by itself.
 func holds(p *part) string {
 	switch {
-	case p.name == "deadLetterQueue":
+	case p.name == "deadLetterQueue" || p.name == "destination":
 		return `<queue physicalName="Q"/>`
 	case p.role == roleComposite:
 		return `<forwardTo><queue physicalName="Q"/></forwardTo>`
@@ -85,8 +85,11 @@ func (p placed) document(attribute, content string) (text string, line, attrLine
 			parent = p.path[i-1]
 		}
 		given := slices.DeleteFunc(must(step, parent), func(m string) bool {
-			return step == p.part && (before(attribute) == before(m) || slices.Contains([]string{"topic", "tempQueue", "tempTopic"}, before(attribute)) && before(m) == "queue")
+			return step == p.part && (before(attribute) == before(m) || before(attribute) == "name" && before(m) == "physicalName" || slices.Contains([]string{"topic", "tempQueue", "tempTopic"}, before(attribute)) && before(m) == "queue")
 		})
+		if i+1 < len(p.path) && p.path[i+1].name == "destination" || i+1 == len(p.path) && p.name == "destination" {
+			given = nil // it is what names the destinations
+		}
 		fmt.Fprintf(&b, "<%s %s", step.name, strings.Join(given, " "))
 		if step == p.part {
 			fmt.Fprintf(&b, "\n%s", attribute)
