@@ -1,0 +1,332 @@
+package nixie.interop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import javax.jms.JMSException;
+import javax.jms.MessageConsumer;
+import javax.jms.Session;
+import javax.jms.XAConnection;
+import javax.jms.XASession;
+import javax.transaction.xa.XAException;
+import javax.transaction.xa.XAResource;
+import javax.transaction.xa.Xid;
+import org.apache.activemq.ActiveMQConnection;
+import org.apache.activemq.ActiveMQXAConnectionFactory;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** Distributed transactions, as a transaction manager drives them. */
+class XATest {
+    @RegisterExtension static final Broker broker = Broker.plain();
+
+    private static final AtomicInteger COUNT = new AtomicInteger();
+
+    /** A branch of a transaction of its own, with bytes that look like nothing else. */
+    private static final class Branch implements Xid {
+        private final byte[] global;
+        private final byte[] branch = {1, 0, (byte) 0xff};
+
+        Branch() {
+            global = ("nixie " + System.nanoTime() + " " + COUNT.incrementAndGet() + " \0\u00ff").getBytes();
+        }
+
+        @Override public int getFormatId() {
+            return 131075;
+        }
+
+        @Override public byte[] getGlobalTransactionId() {
+            return global;
+        }
+
+        @Override public byte[] getBranchQualifier() {
+            return branch;
+        }
+
+        boolean is(Xid other) {
+            return other.getFormatId() == getFormatId() && Arrays.equals(other.getGlobalTransactionId(), global)
+                && Arrays.equals(other.getBranchQualifier(), branch);
+        }
+    }
+
+    /** A started XA connection with one session. */
+    private static final class XA implements AutoCloseable {
+        final XAConnection connection;
+        final XASession session;
+        final XAResource resource;
+
+        XA(String url) throws JMSException {
+            ActiveMQXAConnectionFactory factory = new ActiveMQXAConnectionFactory(url);
+            factory.getRedeliveryPolicy().setInitialRedeliveryDelay(0);
+            factory.getRedeliveryPolicy().setRedeliveryDelay(0);
+            connection = factory.createXAConnection();
+            connection.start();
+            session = connection.createXASession();
+            resource = session.getXAResource();
+        }
+
+        MessageConsumer consumer(String name) throws JMSException {
+            return Client.consumer(session, name);
+        }
+
+        boolean lists(Branch x) throws XAException {
+            return Stream.of(resource.recover(XAResource.TMSTARTRSCAN | XAResource.TMENDRSCAN)).anyMatch(x::is);
+        }
+
+        @Override public void close() throws JMSException {
+            connection.close();
+        }
+    }
+
+    private static int code(XAException e) {
+        return e.errorCode;
+    }
+
+    /** A queue in, a queue and a durable topic subscription out: nothing is seen before the commit, all of it after. */
+    @Test
+    void two_phase_over_queue_and_topic() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        String topic = Mail.unique("topic");
+        String id = Mail.unique("client");
+        Mail.send(broker.url(), in, "m0", "m1");
+        try (Client c = Client.to(broker.url()).clientId(id).open(); XA xa = new XA(broker.url())) {
+            Session s = c.auto();
+            MessageConsumer sub = s.createDurableSubscriber(s.createTopic(topic), "sub");
+            MessageConsumer consumer = xa.consumer(in);
+            Branch x = new Branch();
+            xa.resource.start(x, XAResource.TMNOFLAGS);
+            assertEquals("m0#1", Mail.label(Mail.must(consumer)));
+            Mail.send(xa.session, out, "o0");
+            Mail.send(xa.session, "topic://" + topic, "t0");
+            xa.resource.end(x, XAResource.TMSUCCESS);
+            assertEquals(XAResource.XA_OK, xa.resource.prepare(x));
+            assertEquals(true, xa.lists(x));
+            assertEquals(0, Mail.browse(broker.url(), out).size());
+            Mail.none(sub);
+            xa.resource.commit(x, false);
+            assertEquals(false, xa.lists(x));
+            assertEquals("t0#1", Mail.label(Mail.must(sub)));
+        }
+        assertEquals(List.of("o0#1"), Mail.take(broker.url(), out, 1));
+        assertEquals(List.of("m1#1"), Mail.take(broker.url(), in, 1));
+    }
+
+    @Test
+    void one_phase() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        Mail.send(broker.url(), in, "m0");
+        try (XA xa = new XA(broker.url())) {
+            MessageConsumer consumer = xa.consumer(in);
+            Branch x = new Branch();
+            xa.resource.start(x, XAResource.TMNOFLAGS);
+            Mail.must(consumer);
+            Mail.send(xa.session, out, "o0");
+            xa.resource.end(x, XAResource.TMSUCCESS);
+            xa.resource.commit(x, true);
+        }
+        assertEquals(List.of("o0#1"), Mail.take(broker.url(), out, 1));
+        assertEquals(List.of(), Mail.take(broker.url(), in, 0));
+    }
+
+    /** Rolled back before its prepare, then after it: the client redelivers by itself, with the count. */
+    @Test
+    void rollback() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        Mail.send(broker.url(), in, "m0");
+        try (XA xa = new XA(broker.url())) {
+            MessageConsumer consumer = xa.consumer(in);
+            for (int round = 1; round <= 3; round++) {
+                Branch x = new Branch();
+                xa.resource.start(x, XAResource.TMNOFLAGS);
+                assertEquals("m0#" + round + (round > 1 ? "!" : ""), Mail.label(Mail.must(consumer)));
+                Mail.send(xa.session, out, "o" + round);
+                xa.resource.end(x, XAResource.TMSUCCESS);
+                if (round != 1) {
+                    assertEquals(XAResource.XA_OK, xa.resource.prepare(x));
+                }
+                if (round < 3) {
+                    xa.resource.rollback(x);
+                } else {
+                    xa.resource.commit(x, false);
+                }
+            }
+        }
+        assertEquals(List.of("o3#1"), Mail.take(broker.url(), out, 1));
+        assertEquals(List.of(), Mail.take(broker.url(), in, 0));
+    }
+
+    /** Two transactions take turns on one session. */
+    @Test
+    void suspend_and_resume() throws Exception {
+        String a = Mail.unique("a");
+        String b = Mail.unique("b");
+        try (XA xa = new XA(broker.url())) {
+            Branch x = new Branch();
+            Branch y = new Branch();
+            xa.resource.start(x, XAResource.TMNOFLAGS);
+            Mail.send(xa.session, a, "a0");
+            xa.resource.end(x, XAResource.TMSUSPEND);
+            xa.resource.start(y, XAResource.TMNOFLAGS);
+            Mail.send(xa.session, b, "b0");
+            xa.resource.end(y, XAResource.TMSUCCESS);
+            xa.resource.start(x, XAResource.TMRESUME);
+            Mail.send(xa.session, a, "a1");
+            xa.resource.end(x, XAResource.TMSUCCESS);
+            assertEquals(XAResource.XA_OK, xa.resource.prepare(x));
+            assertEquals(XAResource.XA_OK, xa.resource.prepare(y));
+            xa.resource.rollback(y);
+            xa.resource.commit(x, false);
+        }
+        assertEquals(List.of("a0#1", "a1#1"), Mail.take(broker.url(), a, 2));
+        assertEquals(List.of(), Mail.take(broker.url(), b, 0));
+    }
+
+    /** One transaction over two connections: the second joins. */
+    @Test
+    void join() throws Exception {
+        String a = Mail.unique("a");
+        try (XA one = new XA(broker.url()); XA two = new XA(broker.url())) {
+            Branch x = new Branch();
+            one.resource.start(x, XAResource.TMNOFLAGS);
+            Mail.send(one.session, a, "a0");
+            one.resource.end(x, XAResource.TMSUCCESS);
+            two.resource.start(x, XAResource.TMJOIN);
+            Mail.send(two.session, a, "a1");
+            two.resource.end(x, XAResource.TMSUCCESS);
+            assertEquals(XAResource.XA_OK, two.resource.prepare(x));
+            one.resource.commit(x, false);
+        }
+        assertEquals(List.of("a0#1", "a1#1"), Mail.take(broker.url(), a, 2));
+    }
+
+    @Test
+    void read_only() throws Exception {
+        try (XA xa = new XA(broker.url())) {
+            Branch x = new Branch();
+            xa.resource.start(x, XAResource.TMNOFLAGS);
+            xa.resource.end(x, XAResource.TMSUCCESS);
+            assertEquals(XAResource.XA_RDONLY, xa.resource.prepare(x));
+            assertEquals(XAException.XAER_NOTA, code(assertThrows(XAException.class, () -> xa.resource.commit(x, false))));
+        }
+    }
+
+    /** The codes that a transaction manager reads. */
+    @Test
+    void codes() throws Exception {
+        try (XA xa = new XA(broker.url())) {
+            Branch x = new Branch();
+            assertEquals(XAException.XAER_NOTA, code(assertThrows(XAException.class, () -> xa.resource.prepare(x))));
+            assertEquals(XAException.XAER_NOTA, code(assertThrows(XAException.class, () -> xa.resource.rollback(x))));
+            assertEquals(XAException.XAER_NOTA, code(assertThrows(XAException.class, () -> xa.resource.forget(x))));
+            xa.resource.start(x, XAResource.TMNOFLAGS);
+            Mail.send(xa.session, Mail.unique("a"), "a0");
+            xa.resource.end(x, XAResource.TMSUCCESS);
+            assertEquals(XAException.XAER_PROTO, code(assertThrows(XAException.class, () -> xa.resource.commit(x, false))));
+            xa.resource.rollback(x);
+            assertEquals(0, xa.resource.recover(XAResource.TMSTARTRSCAN).length);
+        }
+    }
+
+    /** What was not prepared goes with its connection, and its messages come back, counted once. */
+    @Test
+    @Reference.Beyond("ActiveMQ counts what was delivered by its own rules")
+    void connection_dies_before_prepare() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        Mail.send(broker.url(), in, "m0");
+        XA xa = new XA(broker.url());
+        Branch x = new Branch();
+        MessageConsumer consumer = xa.consumer(in);
+        xa.resource.start(x, XAResource.TMNOFLAGS);
+        Mail.must(consumer);
+        Mail.send(xa.session, out, "o0");
+        xa.resource.end(x, XAResource.TMSUCCESS);
+        Client.abandon((ActiveMQConnection) xa.connection);
+        assertEquals(List.of("m0#2!"), Mail.take(broker.url(), in, 1));
+        assertEquals(List.of(), Mail.take(broker.url(), out, 0));
+        try (XA next = new XA(broker.url())) {
+            assertEquals(XAException.XAER_NOTA, code(assertThrows(XAException.class, () -> next.resource.prepare(x))));
+        }
+    }
+
+    /** A prepared transaction stays prepared without its connection; nobody is given what it took. */
+    @Test
+    void connection_dies_after_prepare() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        Mail.send(broker.url(), in, "m0");
+        XA xa = new XA(broker.url());
+        Branch x = new Branch();
+        MessageConsumer consumer = xa.consumer(in);
+        xa.resource.start(x, XAResource.TMNOFLAGS);
+        Mail.must(consumer);
+        Mail.send(xa.session, out, "o0");
+        xa.resource.end(x, XAResource.TMSUCCESS);
+        assertEquals(XAResource.XA_OK, xa.resource.prepare(x));
+        Client.abandon((ActiveMQConnection) xa.connection);
+        assertEquals(List.of(), Mail.take(broker.url(), in, 0));
+        try (XA next = new XA(broker.url())) {
+            assertEquals(true, next.lists(x));
+            next.resource.commit(x, false);
+        }
+        assertEquals(List.of(), Mail.take(broker.url(), in, 0));
+        assertEquals(List.of("o0#1"), Mail.take(broker.url(), out, 1));
+    }
+
+    /** Two prepared transactions after SIGKILL: one is committed, the other rolled back, and a second kill changes nothing. */
+    @Test
+    void recover_after_kill() throws Exception {
+        try (BrokerProcess own = Broker.own("xa")) {
+            String in = Mail.unique("in");
+            String out = Mail.unique("out");
+            String topic = Mail.unique("topic");
+            String id = Mail.unique("client");
+            String large = "l".repeat(3 << 20); // beyond what a transaction keeps in memory
+            try (Client c = Client.to(own.url()).clientId(id).open()) {
+                Session s = c.auto();
+                s.createDurableSubscriber(s.createTopic(topic), "sub").close();
+            }
+            Mail.send(own.url(), in, "m0", "m1", "m2");
+            XA xa = new XA(own.url());
+            Branch x = new Branch();
+            Branch y = new Branch();
+            MessageConsumer consumer = xa.consumer(in);
+            for (Branch branch : List.of(x, y)) {
+                xa.resource.start(branch, XAResource.TMNOFLAGS);
+                Mail.must(consumer);
+                Mail.send(xa.session, out, branch == x ? "x" : "y", large);
+                Mail.send(xa.session, "topic://" + topic, branch == x ? "tx" : "ty");
+                xa.resource.end(branch, XAResource.TMSUCCESS);
+                assertEquals(XAResource.XA_OK, xa.resource.prepare(branch));
+            }
+            own.kill();
+            Client.abandon((ActiveMQConnection) xa.connection);
+            own.start();
+            try (XA next = new XA(own.url())) {
+                assertEquals(true, next.lists(x));
+                assertEquals(true, next.lists(y));
+                assertEquals(2, next.resource.recover(XAResource.TMSTARTRSCAN).length);
+                assertEquals(Reference.or(List.of("m2#2!"), List.of("m2#1")), Mail.take(own.url(), in, 1)); // it was in a prefetch window
+                assertEquals(List.of(), Mail.take(own.url(), out, 0));
+                next.resource.commit(x, false);
+                next.resource.rollback(y);
+                assertEquals(0, next.resource.recover(XAResource.TMSTARTRSCAN).length);
+            }
+            own.kill();
+            own.start();
+            assertEquals(List.of("x#1", large + "#1"), Mail.take(own.url(), out, 2));
+            assertEquals(Reference.or(List.of("m1#2!"), List.of("m1#1")), Mail.take(own.url(), in, 1));
+            try (Client c = Client.to(own.url()).clientId(id).open()) {
+                Session s = c.auto();
+                assertEquals(List.of("tx#1"), Mail.drain(s.createDurableSubscriber(s.createTopic(topic), "sub"), 1));
+            }
+        }
+    }
+}
