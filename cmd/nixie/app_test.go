@@ -29,6 +29,9 @@ const appUsage = `usage:
   app CONNECTION flood QUEUE N [NAME=VALUE...]    send N persistent text messages; JMSTimeToLive is in milliseconds
   app CONNECTION poison QUEUE N                   fail N messages three times each, and give them up
   app CONNECTION receive QUEUE                    receive a message, acknowledge and print it
+  app CONNECTION prepare QUEUE TEXT NUMBER        prepare a distributed transaction of that number: receive a message from
+                                                  the queue, and send the text to OUT
+  app CONNECTION end QUEUE commit|rollback NUMBER end it
   app CONNECTION subscribe TOPIC NAME             make a durable subscription
   app CONNECTION publish TOPIC TEXT [NAME=VALUE...]
                                                   send a persistent text message to a topic`
@@ -72,6 +75,11 @@ func (a *application) run(what string, queue wire.Destination, args []string) er
 		return a.poison(&queue, n)
 	case what == "receive" && len(args) == 0:
 		return a.receive(&queue)
+	case what == "prepare" && len(args) == 2:
+		return a.prepare(&queue, args[0], args[1])
+	case what == "end" && len(args) == 2:
+		how := map[string]wire.TransactionType{"commit": wire.TransactionCommitTwoPhase, "rollback": wire.TransactionRollback}
+		return a.ask(a.transaction(how[args[0]], args[1]))
 	case what == "subscribe" && len(args) == 1:
 		queue.Kind = wire.CodeActiveMQTopic
 		return a.ask(&wire.ConsumerInfo{ConsumerID: &wire.ConsumerID{ConnectionID: a.id, SessionID: 1, Value: 1}, Destination: &queue,
@@ -174,7 +182,7 @@ func (a *application) ask(c wire.Command) error {
 			return err
 		}
 		switch ds := ds.(type) {
-		case *wire.Response:
+		case *wire.Response, *wire.IntegerResponse:
 			return nil
 		case *wire.ExceptionResponse:
 			return fmt.Errorf("%T: %s", c, ds.Exception)
@@ -184,12 +192,53 @@ func (a *application) ask(c wire.Command) error {
 	}
 }
 
-func (a *application) send(queue *wire.Destination, text string, properties []string) error {
+// transaction is a command about the distributed transaction of a number.
+func (a *application) transaction(what wire.TransactionType, number string) *wire.TransactionInfo {
+	return &wire.TransactionInfo{ConnectionID: &wire.ConnectionID{Value: a.id}, TransactionID: transactionID(number), Type: what}
+}
+
+func transactionID(number string) *wire.XATransactionID {
+	return &wire.XATransactionID{FormatID: 7, GlobalTransactionID: []byte(number), BranchQualifier: []byte{1}}
+}
+
+func (a *application) prepare(queue *wire.Destination, text, number string) error {
+	consumer, err := a.consume(queue)
+	if err != nil {
+		return err
+	}
+	d, err := a.next()
+	if err != nil {
+		return err
+	}
+	if err := a.ask(a.transaction(wire.TransactionBegin, number)); err != nil {
+		return err
+	}
+	out := a.text(&wire.Destination{Kind: wire.CodeActiveMQQueue, PhysicalName: "OUT"}, text)
+	out.TransactionID = transactionID(number)
+	for _, c := range []wire.Command{
+		&wire.MessageAck{AckType: wire.AckStandard, Destination: queue, ConsumerID: consumer, MessageCount: 1, TransactionID: transactionID(number),
+			FirstMessageID: d.Message.MessageID, LastMessageID: d.Message.MessageID},
+		out, a.transaction(wire.TransactionEnd, number), a.transaction(wire.TransactionPrepare, number),
+	} {
+		if err := a.ask(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// text is the next message of the application.
+func (a *application) text(queue *wire.Destination, text string) *wire.Message {
 	a.sent++
 	m := &wire.Message{Kind: message.TextBody, Destination: queue, Persistent: true, Priority: message.DefaultPriority,
 		ProducerID: &wire.ProducerID{ConnectionID: a.id, SessionID: 1, Value: 1}, Timestamp: time.Now().UnixMilli(),
 		Content: wire.AppendTextBody(nil, text)}
 	m.MessageID = &wire.MessageID{ProducerID: m.ProducerID, ProducerSequenceID: a.sent}
+	return m
+}
+
+func (a *application) send(queue *wire.Destination, text string, properties []string) error {
+	m := a.text(queue, text)
 	var all wire.Map
 	for _, p := range properties {
 		name, value, _ := strings.Cut(p, "=")

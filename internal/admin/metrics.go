@@ -45,6 +45,7 @@ type collector struct {
 // brokerDescs are the metrics of the whole broker.
 type brokerDescs struct {
 	info, connections, memory, free, total, used, refusing, queues, topics, subscriptions *prometheus.Desc
+	transactions                                                                          *prometheus.Desc
 	failures, discards                                                                    *prometheus.Desc
 	events                                                                                map[broker.EventKind]*prometheus.Desc
 }
@@ -73,15 +74,16 @@ var counterNames = []struct {
 
 // eventNames are the events that are counted for the whole broker.
 var eventNames = map[broker.EventKind]struct{ name, help string }{
-	broker.DeadLettered:    {"nixie_dead_letters_total", "Messages that became dead letters."},
-	broker.Expired:         {"nixie_expired_total", "Messages whose time to live passed."},
-	broker.Suppressed:      {"nixie_suppressed_duplicates_total", "Messages sent again by their producer and not added twice."},
-	broker.Kept:            {"nixie_kept_total", "Failures of dead letters in their own dead letter queue, where they stay."},
-	broker.StrayAck:        {"nixie_stray_acks_total", "Acknowledgements that fit nothing and were ignored."},
-	broker.Redriven:        {"nixie_redriven_total", "Dead letters brought back to where they failed."},
-	broker.Moved:           {"nixie_moved_total", "Messages that people moved to another destination."},
-	broker.Inconsistent:    {"nixie_store_inconsistencies_total", "Times that the store held fewer entries of a queue than it counted."},
-	broker.DestinationLost: {"nixie_destinations_lost_total", "Destinations stopped after a commit that failed, and opened anew from the store."},
+	broker.DeadLettered:        {"nixie_dead_letters_total", "Messages that became dead letters."},
+	broker.Expired:             {"nixie_expired_total", "Messages whose time to live passed."},
+	broker.Suppressed:          {"nixie_suppressed_duplicates_total", "Messages sent again by their producer and not added twice."},
+	broker.Kept:                {"nixie_kept_total", "Failures of dead letters in their own dead letter queue, where they stay."},
+	broker.StrayAck:            {"nixie_stray_acks_total", "Acknowledgements that fit nothing and were ignored."},
+	broker.Redriven:            {"nixie_redriven_total", "Dead letters brought back to where they failed."},
+	broker.Moved:               {"nixie_moved_total", "Messages that people moved to another destination."},
+	broker.Inconsistent:        {"nixie_store_inconsistencies_total", "Times that the store held fewer entries of a queue than it counted."},
+	broker.TransactionTimedOut: {"nixie_transactions_timed_out_total", "Distributed transactions that took too long and were rolled back."},
+	broker.DestinationLost:     {"nixie_destinations_lost_total", "Destinations stopped after a commit that failed, and opened anew from the store."},
 }
 
 func newCollector(s *surface) *collector {
@@ -102,6 +104,7 @@ func newCollector(s *surface) *collector {
 		queues:        desc("nixie_queues", "Queues that exist."),
 		topics:        desc("nixie_topics", "Topics that are known."),
 		subscriptions: desc("nixie_subscriptions", "Subscriptions to topics that exist."),
+		transactions:  desc("nixie_transactions", "Distributed transactions, by state.", "state"),
 		failures:      desc("nixie_failures_total", "Delivery attempts that failed, by cause.", "cause"),
 		discards:      desc("nixie_discards_total", "Messages dropped by a rule, by reason.", "reason"),
 		events:        map[broker.EventKind]*prometheus.Desc{},
@@ -151,6 +154,9 @@ func (c *collector) collectBroker(ch chan<- prometheus.Metric) {
 	b, d := c.s.b, &c.broker
 	gauge(ch, d.info, 1, plain(b.Name()), plain(c.s.o.Version))
 	gauge(ch, d.connections, float64(b.Connections()))
+	for state, n := range b.TransactionStates() {
+		gauge(ch, d.transactions, float64(n), state)
+	}
 	gauge(ch, d.memory, float64(b.MemoryBytes()))
 	if space, err := c.s.o.Space(); err == nil && space.TotalBytes > 0 {
 		gauge(ch, d.free, float64(space.FreeBytes))

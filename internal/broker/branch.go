@@ -93,6 +93,9 @@ func (e *TransactionEndedError) Error() string {
 	return what
 }
 
+// Is makes it message.ErrState for whoever does not look closer.
+func (e *TransactionEndedError) Is(target error) bool { return target == message.ErrState }
+
 // Unwrap gives the reason.
 func (e *TransactionEndedError) Unwrap() error { return e.Why }
 

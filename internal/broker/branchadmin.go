@@ -15,9 +15,9 @@ import (
 type TransactionStatus struct {
 	XID      message.XID
 	State    string // active, preparing, prepared, ending, by-hand, timed-out
-	Outcome  records.Outcome
-	Begun    int64 // Unix milliseconds; of one that was prepared before this process, when that was
-	Prepared int64 // Unix milliseconds; 0: it is not
+	Outcome  string // of one that was ended by hand: committed, rolled-back; else ""
+	Begun    int64  // Unix milliseconds; of one that was prepared before this process, when that was
+	Prepared int64  // Unix milliseconds; 0: it is not
 	// Connection, ClientID and Address are of the client that began it, or prepared it.
 	Connection, ClientID, Address string
 	Sends                         int
@@ -25,6 +25,8 @@ type TransactionStatus struct {
 	Acks                          int   // messages it takes out; of one that is not prepared, nobody has counted them
 	Queues                        []message.Destination
 }
+
+var outcomes = map[records.Outcome]string{records.Committed: "committed", records.RolledBack: "rolled-back"}
 
 // Transactions lists the distributed transactions there are, the oldest first.
 func (b *Broker) Transactions() []TransactionStatus {
@@ -45,6 +47,21 @@ func (b *Broker) Transactions() []TransactionStatus {
 	return all
 }
 
+// TransactionStates is how many distributed transactions are in each of the states
+// there are.
+func (b *Broker) TransactionStates() map[string]int {
+	all := map[string]int{}
+	for _, state := range branchStates {
+		all[state] = 0
+	}
+	b.branches.mu.Lock()
+	defer b.branches.mu.Unlock()
+	for _, br := range b.branches.of {
+		all[br.state.String()]++
+	}
+	return all
+}
+
 // statusLocked is what is known under branches.mu.
 func (br *branch) statusLocked() TransactionStatus {
 	t := TransactionStatus{XID: br.xid, State: br.state.String(), Begun: br.begun}
@@ -52,7 +69,7 @@ func (br *branch) statusLocked() TransactionStatus {
 		t.Connection, t.ClientID, t.Address = br.c.info.ID, br.c.info.ClientID, br.c.info.Address
 	}
 	if p := br.stored; p != nil {
-		t.Prepared, t.Outcome, t.Acks = p.At, p.Outcome, len(p.Acks)
+		t.Prepared, t.Outcome, t.Acks = p.At, outcomes[p.Outcome], len(p.Acks)
 		t.Connection, t.ClientID, t.Address = p.Holder.Connection, p.Holder.ClientID, p.Holder.Address
 	}
 	return t

@@ -83,6 +83,9 @@ type Config struct {
 	// MaxSchedulerRepeat is how often a scheduled message may be repeated
 	// (maxSchedulerRepeatAllowed); 0: the broker's default.
 	MaxSchedulerRepeat int
+	// TransactionTimeout is how long a distributed (XA) transaction may be neither
+	// prepared nor ended before it is rolled back; 0: for ever, as in ActiveMQ.
+	TransactionTimeout time.Duration
 	// Redelivery is the redeliveryPlugin; nil: there is none.
 	Redelivery *RedeliveryPlugin
 	// Discarding is the discardingDLQBrokerPlugin; nil: there is none.

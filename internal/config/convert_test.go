@@ -216,6 +216,7 @@ func anyConfig(t *rapid.T) *Config {
 	case 2:
 		c.NoScheduler = true
 	}
+	c.TransactionTimeout = rapid.SampledFrom([]time.Duration{0, 1500 * time.Millisecond, 5 * time.Minute}).Draw(t, "transactions")
 	c.MaxSchedulerRepeat = rapid.SampledFrom([]int{0, 5}).Draw(t, "repeat")
 	if some("address-settings") {
 		s := &AddressSettings{product: artemis, syntax: defaultWildcards, drop: some("drop"), temporary: rapid.SampledFrom([]string{"", "TEMP"}).Draw(t, "temporary"),

@@ -3,9 +3,11 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
 )
@@ -50,8 +52,12 @@ type coreFile struct {
 	securitySettings *element
 }
 
+// coreTransactionTimeout is the default of transaction-timeout.
+const coreTransactionTimeout = 5 * time.Minute
+
 // loadHornetQ reads a document of HornetQ with that root into the Config.
 func (l *loader) loadHornetQ(root *element) {
+	l.cfg.TransactionTimeout = coreTransactionTimeout
 	w := &coreFile{loader: l, product: hornetQ, root: root, syntax: defaultWildcards}
 	w.document(root, hornetQPart)
 	w.jmsFile()
@@ -60,6 +66,7 @@ func (l *loader) loadHornetQ(root *element) {
 
 // loadArtemis reads a document of Artemis with that root into the Config.
 func (l *loader) loadArtemis(root *element) {
+	l.cfg.TransactionTimeout = coreTransactionTimeout
 	w := &coreFile{loader: l, product: artemis, root: root, syntax: defaultWildcards}
 	w.include(root, 0)
 	if core := root.find("core"); core != nil {
@@ -153,6 +160,8 @@ func (w *coreFile) read(r role, e *element) {
 		if on, err := parseBool(e.text); err == nil && on {
 			w.cfg.HandOutMarks = true
 		}
+	case roleTransactionTimeout:
+		w.transactionTimeout(e)
 	case roleSecurity:
 		on, err := parseBool(e.text)
 		w.security, w.insecure = e, err == nil && !on
@@ -286,4 +295,17 @@ func (w *coreFile) securityNotice() {
 	default:
 		w.warn(w.root.at("security-enabled is true where it is not set, but " + whyNoSecurity))
 	}
+}
+
+// transactionTimeout reads milliseconds. What is no number was told of already.
+func (w *coreFile) transactionTimeout(e *element) {
+	if _, err := integer.canonical(e.text); err != nil {
+		return
+	}
+	ms, err := parseInt(e.text, 0, math.MaxInt64/int64(time.Millisecond))
+	if err != nil {
+		w.fail(e.at(err.Error()))
+		return
+	}
+	w.cfg.TransactionTimeout = time.Duration(ms) * time.Millisecond
 }

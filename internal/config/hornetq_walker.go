@@ -10,6 +10,7 @@ const (
 	roleServerName role = iota + 100
 	rolePersistence
 	roleDeliveryCount
+	roleTransactionTimeout
 	roleSecurity
 	roleSecuritySettings
 	roleAcceptors

@@ -28,6 +28,7 @@ func (y yamlReader) top() []yamlKey {
 		y.group("store", y.store(), defaults.store()).says("When producers are stopped."),
 		y.scheduler("scheduler").says("Schedule messages with AMQ_SCHEDULED properties; default true."),
 		y.count("maxSchedulerRepeat", 0, math.MaxInt32, &c.MaxSchedulerRepeat).says("How often a scheduled message may be repeated; 0: the broker's default."),
+		y.duration("transactionTimeout", 0, &c.TransactionTimeout).says("How long a distributed (XA) transaction may be neither prepared nor ended before it is rolled back; default 0: for ever."),
 		y.policies("policies").says("What holds for destinations, as ActiveMQ's policyEntry. One is chosen for a destination, whole; they are not merged."),
 		section(y, "defaultPolicy", &c.DefaultPolicy, func() *PolicyEntry { return &PolicyEntry{} },
 			func(y yamlReader, p *PolicyEntry) []yamlKey { return y.entry("defaultPolicy", p) }, func(_ string, node ast.Node, p *PolicyEntry) {

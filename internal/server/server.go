@@ -122,6 +122,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 		Limits: broker.Limits{
 			MinFreeBytes:    uint64(c.Store.MinFreeBytes),
 			MinFreePercent:  c.Store.MinFreePercent,
+			TransactionTime: c.TransactionTimeout,
 			MaxStoreBytes:   uint64(c.Store.MaxBytes),
 			MaxStorePercent: c.Store.MaxPercent,
 			MessageBytes:    c.MemoryBytes,
