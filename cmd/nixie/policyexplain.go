@@ -33,6 +33,7 @@ func policyExplainCommand(e *env) *cobra.Command {
 		Long:  strings.TrimSpace(policyExplainLong),
 		Example: `  nixie policy explain queue://orders.eu --config activemq.xml
   nixie policy explain ORDERS --client-max 0 --broker http://127.0.0.1:8161
+  nixie policy explain ORDERS --client-url 'tcp://mq:61616?jms.redeliveryPolicy.maximumRedeliveries=3'
   nixie policy explain topic://prices --config nixie.yaml --json | jq .schedule.steps`,
 		Args: oneDestination,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -245,6 +246,9 @@ func printFates(b *strings.Builder, x *policy.Explanation) error {
 	stays := func(f policy.Fate) string {
 		if f.Action == redelivery.Keep.String() {
 			return "stays there"
+		}
+		if f.Target != "" {
+			return "goes on to " + oneLine(f.Target)
 		}
 		return "is " + fateText(f)
 	}

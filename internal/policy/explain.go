@@ -185,9 +185,11 @@ func graveOf(c *config.Config, r *config.Resolver, q *Question, e *config.Effect
 	there := r.Policy(target)
 	d := there.Rules.Decide(redelivery.Facts{Cause: message.Poison, Counted: true, Failures: 1, Persistent: true,
 		Destination: target, DeadLetterQueue: true}, 0, nil)
-	return &Grave{Destination: target.String(), ExpireMillis: strategyOf(e).Expiration.Milliseconds(), Entry: entryOf(c, &there, target),
-		Failing:  Fate{When: WhenGivenUp, Persistent: true, Action: d.Action.String(), Reason: string(d.Reason)},
-		Expiring: expiringFate(r, target)}
+	failing := Fate{When: WhenGivenUp, Persistent: true, Action: d.Action.String(), Reason: string(d.Reason), Setting: deciderOf(d, &there.Rules)}
+	if !d.Target.IsZero() {
+		failing.Target = d.Target.String()
+	}
+	return &Grave{Destination: target.String(), ExpireMillis: strategyOf(e).Expiration.Milliseconds(), Entry: entryOf(c, &there, target), Failing: failing, Expiring: expiringFate(r, target)}
 }
 
 // expiringFate is what becomes of a dead letter whose time to live passes in its
@@ -196,7 +198,11 @@ func expiringFate(r *config.Resolver, queue message.Destination) Fate {
 	there := r.Policy(queue)
 	d := there.Rules.Decide(redelivery.Facts{Cause: message.Expired, Expired: true, Expiration: 1, Persistent: true,
 		Destination: queue, DeadLetterQueue: true}, 1, nil)
-	return Fate{When: WhenExpired, Persistent: true, Action: d.Action.String(), Reason: string(d.Reason)}
+	f := Fate{When: WhenExpired, Persistent: true, Action: d.Action.String(), Reason: string(d.Reason), Setting: deciderOf(d, &there.Rules)}
+	if !d.Target.IsZero() {
+		f.Target = d.Target.String()
+	}
+	return f
 }
 
 // notesOf says what the numbers do not.

@@ -64,6 +64,7 @@ var lintCases = map[string]struct {
 	"discarding":                                         {strategyYAML("kind: discarding"), "0", []string{"4 warning discarding"}},
 	"a time to live of dead letters":                     {strategyYAML("processNonPersistent: true", "expiration: 1h"), "0", []string{"5 note dead-letters-expire"}},
 	"a time to live where they are dropped":              {strategyYAML("processNonPersistent: true", "expiration: 1h", "deadLetterQueue: D") + "  - queue: D\n    deadLetterStrategy: {kind: shared, deadLetterQueue: D, processNonPersistent: true, discardOwn: true}\n", "0", []string{"5 warning dead-letters-expire", "8 warning discard-own"}},
+	"a time to live where they go on":                    {strategyYAML("processNonPersistent: true", "expiration: 1h", "deadLetterQueue: D") + "  - queue: D\n    deadLetterStrategy: {kind: shared, deadLetterQueue: E, processNonPersistent: true}\n", "0", []string{"5 warning dead-letters-expire"}},
 	"to a topic":                                         {strategyYAML("processNonPersistent: true", "deadLetterQueue: topic://graves"), "0", []string{"5 warning dead-letters-unbound"}},
 	"to topics":                                          {strategyYAML("kind: individual", "processNonPersistent: true", "useQueueForQueueMessages: false"), "0", []string{"6 warning dead-letters-unbound"}},
 	"R-DLS-04 its own":                                   {strategyYAML("kind: individual", "processNonPersistent: true", "queuePrefix: ''"), "0", []string{"6 warning own-dead-letter-queue"}},

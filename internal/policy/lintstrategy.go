@@ -101,14 +101,22 @@ func expiring(b *buried) {
 	if e := b.strategy.Expiration; e > 0 {
 		fate := expiringFate(b.l.resolver, b.target())
 		if fate.Action == redelivery.Keep.String() {
-			b.note("dead-letters-expire", "expiration", "dead letters have a time to live of "+duration(e)+", after which clients pass them by; they stay in their queue", "set expiration to 0 if they are to be taken")
+			b.note("dead-letters-expire", "expiration", "dead letters have a time to live of "+duration(e)+", and stay in their queue all the same when it passes; only a strategy that names that queue itself moves them on", "configure a strategy for "+b.target().String()+" to have them moved or dropped")
 		} else {
-			b.warn("dead-letters-expire", "expiration", "dead letters are gone after "+duration(e)+", whether or not somebody saw them", "set expiration to 0 to keep them")
+			b.warn("dead-letters-expire", "expiration", "dead letters leave their queue after "+duration(e)+", whether or not somebody saw them: "+fateWords(fate), "set expiration to 0 to keep them there")
 		}
 	}
 	if b.strategy.DiscardOwn {
 		b.warn("discard-own", "discardOwn", "a dead letter that fails where it lies is gone, as in ActiveMQ", "set discardOwn to false to keep it")
 	}
+}
+
+// fateWords says a fate in a few words.
+func fateWords(f Fate) string {
+	if f.Target != "" {
+		return "they go to " + f.Target
+	}
+	return "they are gone"
 }
 
 // unbound finds dead letters that nobody may take.

@@ -122,7 +122,9 @@ func clientParams() []Param {
 		}
 		return most(q, s)
 	}
-	return all
+	return append(all, Param{Name: "client-url",
+		Usage: "take the client's policy from the `URL` that it connects with: its jms.redeliveryPolicy options; what --client-... says goes before",
+		set:   func(q *Question, s string) error { return takeURL(&q.Client.Policy, s) }})
 }
 
 // ExplainParams are the words of [Explain], beside the destination.

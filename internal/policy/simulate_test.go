@@ -168,6 +168,26 @@ func TestChangesAreTriedBesideWhatIsConfigured(t *testing.T) {
 	}
 }
 
+func TestTheClientsURL(t *testing.T) {
+	t.Parallel()
+	const text = "failover:(tcp://mq1:61616?keepAlive=true,tcp://mq2:61616)?jms.prefetchPolicy.all=1&jms.redeliveryPolicy.maximumRedeliveries=3" +
+		"&jms.redeliveryPolicy.initialRedeliveryDelay=500&jms.redeliveryPolicy.redeliveryDelay=700&jms.redeliveryPolicy.useExponentialBackOff=true" +
+		"&jms.redeliveryPolicy.backOffMultiplier=1.5&jms.redeliveryPolicy.maximumRedeliveryDelay=9000&jms.redeliveryPolicy.useCollisionAvoidance=true" +
+		"&jms.redeliveryPolicy.collisionAvoidancePercent=20&jms.redeliveryPolicy.preDispatchCheck=false"
+	want := redelivery.Policy{MaximumRedeliveries: 3, InitialRedeliveryDelay: 500 * time.Millisecond, RedeliveryDelay: 700 * time.Millisecond,
+		MaximumRedeliveryDelay: 9 * time.Second, UseExponentialBackOff: true, BackOffMultiplier: 1.5, UseCollisionAvoidance: true, CollisionAvoidanceFactor: 0.2}
+	if diff := cmp.Diff(want, ask(t, "client-url="+url.QueryEscape(text)).Client.Policy); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want.MaximumRedeliveries = 9
+	if diff := cmp.Diff(want, ask(t, "client-max=9&client-url="+url.QueryEscape(text)).Client.Policy); diff != "" {
+		t.Errorf("what is said goes before (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(redelivery.DefaultPolicy(), ask(t, "client-url=tcp://mq1:61616").Client.Policy); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestLongRunsAreFewer(t *testing.T) {
 	t.Parallel()
 	p := brokerPolicy(-1, time.Second, time.Second)
@@ -182,33 +202,35 @@ func TestLongRunsAreFewer(t *testing.T) {
 func TestQuestionsThatCannotBeAsked(t *testing.T) {
 	t.Parallel()
 	for words, want := range map[string]string{
-		"destination=":                        "destination: is empty",
-		"destination=A,B":                     "destination: queue://A,B stands for several",
-		"destination=A.>":                     "destination: queue://A.> stands for several",
-		"":                                    "destination: give one",
-		"destination=A&destination=B":         "destination: give one",
-		"destination=A&nonsense=1":            "nonsense: is not known here",
-		"destination=A&fail=1&fail=2":         "fail: is given twice",
-		"destination=A&fail=-1":               "fail: \"-1\" is neither",
-		"destination=A&odds=130%25":           "odds: \"130%\" is no share",
-		"destination=A&odds=NaN":              "odds: \"NaN\" is no share",
-		"destination=A&work=-1s":              "work: \"-1s\" is less than nothing",
-		"destination=A&work=soon":             "work: \"soon\" is no time",
-		"destination=A&work=1us":              "finer than a millisecond",
-		"destination=A&rate=fast":             "rate: \"fast\" is no rate",
-		"destination=A&runs=0":                "runs: \"0\" is no number from 1",
-		"destination=A&runs=100001":           "runs: \"100001\" is no number from 1",
-		"destination=A&seed=x":                "seed: \"x\" is no number",
-		"destination=A&max=many":              "max: \"many\" is no whole number",
-		"destination=A&max=3000000000":        "is no whole number",
-		"destination=A&multiplier=NaN":        "multiplier: \"NaN\" is no number",
-		"destination=A&cap=x":                 "cap: \"x\" is no time",
-		"destination=A&exponential=perhaps":   "exponential: \"perhaps\" is neither",
-		"destination=A&non-persistent=x":      "non-persistent: \"x\" is neither",
-		"destination=A&jitter=-1":             "jitter: \"-1\" is no share",
-		"destination=A&client-initial=1us":    "client-initial: \"1us\" is finer",
-		"destination=A&client-max=x":          "client-max: \"x\" is no whole number",
-		"destination=A&client-exponential=no": "client-exponential",
+		"destination=":                      "destination: is empty",
+		"destination=A,B":                   "destination: queue://A,B stands for several",
+		"destination=A.>":                   "destination: queue://A.> stands for several",
+		"":                                  "destination: give one",
+		"destination=A&destination=B":       "destination: give one",
+		"destination=A&nonsense=1":          "nonsense: is not known here",
+		"destination=A&fail=1&fail=2":       "fail: is given twice",
+		"destination=A&fail=-1":             "fail: \"-1\" is neither",
+		"destination=A&odds=130%25":         "odds: \"130%\" is no share",
+		"destination=A&odds=NaN":            "odds: \"NaN\" is no share",
+		"destination=A&work=-1s":            "work: \"-1s\" is less than nothing",
+		"destination=A&work=soon":           "work: \"soon\" is no time",
+		"destination=A&work=1us":            "finer than a millisecond",
+		"destination=A&rate=fast":           "rate: \"fast\" is no rate",
+		"destination=A&runs=0":              "runs: \"0\" is no number from 1",
+		"destination=A&runs=100001":         "runs: \"100001\" is no number from 1",
+		"destination=A&seed=x":              "seed: \"x\" is no number",
+		"destination=A&max=many":            "max: \"many\" is no whole number",
+		"destination=A&max=3000000000":      "is no whole number",
+		"destination=A&multiplier=NaN":      "multiplier: \"NaN\" is no number",
+		"destination=A&cap=x":               "cap: \"x\" is no time",
+		"destination=A&exponential=perhaps": "exponential: \"perhaps\" is neither",
+		"destination=A&non-persistent=x":    "non-persistent: \"x\" is neither",
+		"destination=A&jitter=-1":           "jitter: \"-1\" is no share",
+		"destination=A&client-initial=1us":  "client-initial: \"1us\" is finer",
+		"destination=A&client-max=x":        "client-max: \"x\" is no whole number",
+		"destination=A&client-url=x?jms.redeliveryPolicy.maximum=1":                "client-url: jms.redeliveryPolicy.maximum is no property",
+		"destination=A&client-url=x?jms.redeliveryPolicy.maximumRedeliveries=some": "is not what it takes",
+		"destination=A&client-exponential=no":                                      "client-exponential",
 	} {
 		values, err := url.ParseQuery(words)
 		if err != nil {
