@@ -17,6 +17,8 @@ type ClientInfo struct {
 	// Reconnect says that a client comes back after its connection was lost, and
 	// takes over from the one that still stands, if any.
 	Reconnect bool
+	// Steals says that a client takes its client id over from whoever has it.
+	Steals bool
 	// QuietFirst: see queue.Consumer.
 	QuietFirst bool
 	// Kick ends the client's network connection. It must not block, nor call the

@@ -41,13 +41,16 @@ type Connection struct {
 const takeOverLimit = 30 * time.Second
 
 // Connect registers a client. A client id that is in use is ErrExists, except for
-// a client that comes back: then the old connection is ended first.
+// a client that comes back, or one that steals it: then the old connection is ended
+// first.
 func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Connection, error) {
 	for {
 		b.mu.Lock()
 		old := b.connections[info.ID]
 		if old == nil && info.ClientID != "" {
-			if other := b.clientIDs[info.ClientID]; other != nil {
+			if other := b.clientIDs[info.ClientID]; other != nil && info.Steals {
+				old = other
+			} else if other != nil {
 				b.mu.Unlock()
 				return nil, fmt.Errorf("client id %q is already in use by a client at %s: %w", info.ClientID, other.info.Address, message.ErrExists)
 			}

@@ -21,7 +21,7 @@ var transportConnectorsPart = &part{
 			{"rebalanceClusterClients", boolean, "false", leftOut, whyCluster},
 			{"updateClusterClientsOnRemove", boolean, "false", leftOut, whyCluster},
 			{"updateClusterFilter", text, "", leftOut, whyCluster},
-			{"allowLinkStealing", boolean, "false", leftOut, "a second connection with a client id that is in use is refused"},
+			{"allowLinkStealing", boolean, "false", honoured, ""},
 			{"enableStatusMonitor", boolean, "false", leftOut, whyInactivity},
 			{"maximumConsumersAllowedPerConnection", integer, "2147483647", leftOut, "consumers are not counted for each connection"},
 			{"maximumProducersAllowedPerConnection", integer, "2147483647", leftOut, "producers are not counted for each connection"},

@@ -158,6 +158,9 @@ type ListenerOptions struct {
 	// SocketBufferBytes is the size of the socket's buffers
 	// (socketBufferSize, transport.socketBufferSize); 0: the system's.
 	SocketBufferBytes int
+	// AllowLinkStealing lets a client take over the client id of another connection,
+	// which is ended; default false: it is refused (allowLinkStealing).
+	AllowLinkStealing bool
 	// NoDelay is TCP_NODELAY (transport.tcpNoDelay, wireFormat.tcpNoDelayEnabled); default true.
 	NoDelay bool
 	// KeepAlive is SO_KEEPALIVE (keepAlive, transport.keepAlive); default true.

@@ -222,6 +222,7 @@ func options(o ListenerOptions) string {
 	add(o.SocketBufferBytes != d.SocketBufferBytes, "buffer", o.SocketBufferBytes)
 	add(o.NoDelay != d.NoDelay, "nodelay", o.NoDelay)
 	add(o.KeepAlive != d.KeepAlive, "keepalive", o.KeepAlive)
+	add(o.AllowLinkStealing, "stealing", o.AllowLinkStealing)
 	if len(s) == 0 {
 		return "defaults"
 	}

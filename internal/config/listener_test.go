@@ -105,7 +105,7 @@ func TestEveryOption(t *testing.T) {
 			t.Parallel()
 			if o.set != nil {
 				differs := false
-				for _, v := range []string{"false", "77"} {
+				for _, v := range []string{"false", "true", "77"} {
 					r := parseListener("tcp://h:1?" + name + "=" + v)
 					differs = differs || len(r.errors) == 0 && r.listener.Options != DefaultListenerOptions()
 				}

@@ -45,6 +45,7 @@ var uriOptions = map[string]uriOption{
 	"keepAlive":                                    {set: setKeepAlive},
 	"transport.keepAlive":                          {set: setKeepAlive},
 	"transport.useInactivityMonitor":               {set: setUseMonitor},
+	"allowLinkStealing":                            {set: setLinkStealing}, // ours; ActiveMQ has an attribute of the connector
 
 	"wireFormat.version":                {kind: integer, def: "12", why: "versions 1 to 12 are offered to every client"},
 	"wireFormat.cacheEnabled":           {kind: boolean, def: "true", why: whyNegotiated},
@@ -87,6 +88,11 @@ var uriOptions = map[string]uriOption{
 	"startLogging":             {kind: boolean, def: "true", why: whyDiagnostic},
 	"trace":                    {kind: boolean, def: "false", why: whyDiagnostic},
 	"logWriterName":            {why: whyDiagnostic},
+}
+
+func setLinkStealing(o *ListenerOptions, s string) (err error) {
+	o.AllowLinkStealing, err = parseBool(s)
+	return err
 }
 
 func setMaximumConnections(o *ListenerOptions, s string) error {

@@ -213,6 +213,7 @@ func (w *walker) connector(e *element) {
 	}
 	l := r.listener
 	w.string(e, "name", &l.Name)
+	w.bool(e, "allowLinkStealing", &l.Options.AllowLinkStealing)
 	if l.Name == "" {
 		l.Name = OpenWire
 	}

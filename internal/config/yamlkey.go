@@ -154,6 +154,7 @@ func showListener(l Listener) string {
 	add(o.SocketBufferBytes != d.SocketBufferBytes, "socketBufferSize", o.SocketBufferBytes)
 	add(o.NoDelay != d.NoDelay, "transport.tcpNoDelay", o.NoDelay)
 	add(o.KeepAlive != d.KeepAlive, "keepAlive", o.KeepAlive)
+	add(o.AllowLinkStealing, "allowLinkStealing", o.AllowLinkStealing)
 	uri := "tcp://" + l.Address()
 	if len(options) > 0 {
 		uri += "?" + strings.Join(options, "&")

@@ -58,8 +58,8 @@ func (s *Server) openWire(l *listener) (func(context.Context, net.Conn), error) 
 	srv, err := openwire.New(openwire.Options{
 		Broker: openwire.On(s.Broker), Advisories: s.advisories, Access: s.access,
 		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(),
-		Wishes: s.wishes,
-		Log:    s.o.Log, Clock: s.o.Clock,
+		Wishes: s.wishes, LinkStealing: o.AllowLinkStealing,
+		Log: s.o.Log, Clock: s.o.Clock,
 		MaxFrameBytes: o.MaxFrameBytes, MaxInactivity: inactivity, InitialDelay: o.MaxInactivityInitialDelay,
 	})
 	if err != nil {

@@ -46,8 +46,11 @@ type Options struct {
 	// their application has its own, as redelivery.Wishes writes them; asked for each
 	// connection. nil: none.
 	Wishes func() string
-	Log    *slog.Logger
-	Clock  clock.Clock // nil: the machine's
+	// LinkStealing lets a client take the client id of another connection over,
+	// which is ended; else it is refused.
+	LinkStealing bool
+	Log          *slog.Logger
+	Clock        clock.Clock // nil: the machine's
 	// MaxFrameBytes is the largest frame taken; default DefaultMaxFrameBytes.
 	MaxFrameBytes int64
 	// MaxInactivity is the silence after which a peer is dead, and

@@ -1,0 +1,114 @@
+package nixie.interop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.jms.BytesMessage;
+import javax.jms.JMSException;
+import javax.jms.Message;
+import javax.jms.MessageConsumer;
+import javax.jms.Session;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** What connections may do, and how much: client ids that are taken over, limits, large messages. */
+class ClientLifeTest {
+    @RegisterExtension static final Broker broker = Broker.plain();
+
+    /** The address of a second listener with options, at a process of its own. */
+    private static String second(BrokerProcess process) {
+        Matcher m = Pattern.compile(" openwire=\\S+ openwire=(tcp://[^ ?]+)").matcher(process.readyLine());
+        assertTrue(m.find(), process.readyLine());
+        return m.group(1);
+    }
+
+    @Test
+    @Reference.Beyond("ActiveMQ has an attribute of the connector instead of an option")
+    void link_stealing() throws Exception {
+        try (BrokerProcess own = new BrokerProcess("stealing", null, "--listen", "tcp://127.0.0.1:0?allowLinkStealing=true").start()) {
+            String url = second(own);
+            String id = Mail.unique("wanted");
+            String queue = Mail.unique("stolen");
+            Client first = Client.to(url).clientId(id).open();
+            CountDownLatch lost = new CountDownLatch(1);
+            first.connection.setExceptionListener(e -> lost.countDown());
+            Session s = first.session(Session.CLIENT_ACKNOWLEDGE);
+            MessageConsumer c = Client.consumer(s, queue);
+            Mail.send(url, queue, "m0");
+            assertEquals("m0", Mail.next(c));
+            try (Client thief = Client.to(url).clientId(id).open()) {
+                assertTrue(lost.await(20, TimeUnit.SECONDS), "the first was not ended");
+                assertEquals("m0", Mail.next(Client.consumer(thief.auto(), queue)));
+            }
+            Client.abandon(first.connection);
+        }
+    }
+
+    @Test
+    @Reference.Beyond("needs a second listener")
+    void maximum_connections() throws Exception {
+        try (BrokerProcess own = new BrokerProcess("limited", null, "--listen", "tcp://127.0.0.1:0?maximumConnections=3").start()) {
+            String url = second(own);
+            List<Client> open = new ArrayList<>();
+            for (int i = 0; i < 3; i++) {
+                open.add(Client.to(url).open());
+            }
+            assertThrows(JMSException.class, () -> Client.to(url).open());
+            open.remove(0).close();
+            for (long end = System.nanoTime() + 10_000_000_000L; ; Thread.sleep(50)) { // the place is free a little later
+                try {
+                    open.add(Client.to(url).open());
+                    break;
+                } catch (JMSException e) {
+                    assertTrue(System.nanoTime() < end, "no connection although there is a place: " + e);
+                }
+            }
+            for (Client c : open) {
+                c.close();
+            }
+        }
+    }
+
+    /** 64 MiB, which comes as it went, also after a rollback. */
+    @Test
+    void very_large() throws Exception {
+        String queue = Mail.unique("large");
+        int size = 64 << 20;
+        try (Client c = Client.to(broker.url()).prefetch(1).open()) {
+            Session s = c.auto();
+            BytesMessage m = s.createBytesMessage();
+            byte[] piece = new byte[1 << 20];
+            for (int i = 0; i < size; i += piece.length) {
+                piece[0] = (byte) (i >> 20);
+                m.writeBytes(piece);
+            }
+            Client.producer(s, queue).send(m);
+        }
+        try (Client c = Client.to(broker.url()).prefetch(1).open()) {
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, queue);
+            for (int attempt = 0; attempt < 2; attempt++) {
+                Message got = Mail.must(consumer);
+                assertEquals(size, ((BytesMessage) got).getBodyLength());
+                byte[] piece = new byte[1 << 20];
+                for (int i = 0; i < size; i += piece.length) {
+                    assertEquals(piece.length, ((BytesMessage) got).readBytes(piece));
+                    assertEquals((byte) (i >> 20), piece[0]);
+                }
+                if (attempt == 0) {
+                    s.rollback();
+                } else {
+                    s.commit();
+                }
+            }
+            Mail.none(consumer);
+        }
+    }
+}
