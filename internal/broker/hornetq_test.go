@@ -59,7 +59,7 @@ func added(m *message.Message) map[string]any {
 	return all
 }
 
-func TestDeadLettersTellTheirOrigin(t *testing.T) { // section 7, R-HQ-49, R-HQ-66, R-HQ-68
+func TestDeadLettersTellTheirOrigin(t *testing.T) { // section 7, R-HQ-46, R-HQ-49, R-HQ-64, R-HQ-66, R-HQ-68, R-HQ-90, R-HQ-147, R-HQ-164
 	for name, tt := range map[string]struct {
 		origins      redelivery.Origins
 		queue, topic map[string]any
@@ -350,7 +350,7 @@ func TestDeadLettersMoveOnWhereTheirQueueIsNamed(t *testing.T) { // R-HQ-48, R-H
 	})
 }
 
-func TestHornetQDelayHoldsWhateverEndsTheDelivery(t *testing.T) { // C05; better than R-HQ-33, R-HQ-34
+func TestHornetQDelayHoldsWhateverEndsTheDelivery(t *testing.T) { // C05; better than R-HQ-33, R-HQ-34; R-HQ-72, R-HQ-142
 	inHouse(t, addressed(9, 4*time.Second, redelivery.ArtemisOrigins), func(h *house) {
 		p := h.client()
 		p.must(p.send(p.msg(orders, "m"), ""))
@@ -385,5 +385,139 @@ func TestHornetQDelayHoldsWhateverEndsTheDelivery(t *testing.T) { // C05; better
 			c.c.Close(message.Closed, "", -1)
 		}
 		p.c.Close(message.Closed, "", -1)
+	})
+}
+
+func TestHornetQOrderOfWhatComesBack(t *testing.T) { // R-HQ-37, R-HQ-89 to R-HQ-92, R-HQ-100
+	for name, delay := range map[string]time.Duration{"at once": 0, "later": 10 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, addressed(9, delay, redelivery.HornetQOrigins), func(h *house) {
+				c := h.client()
+				for _, s := range []string{"a", "b", "c", "low"} {
+					c.must(c.send(c.msg(orders, s, func(m *message.Message) {
+						if s == "low" {
+							m.Priority = 1
+						}
+					}), ""))
+				}
+				k := c.consume(orders, func(s *ConsumerSpec) { s.Prefetch = 4 })
+				got := c.take()
+				want(t, "by priority", got, "a", "b", "c", "low")
+				c.must(c.c.Begin("TX:1"))
+				c.must(c.ack(queue.Standard, k, got[0], got[3], 4, "TX:1"))
+				c.must(c.settle(c.c.Rollback, "TX:1"))
+				c.must(c.ack(queue.Redelivered, k, got[0], got[3], 4, ""))
+				c.closeConsumer(k, got[3])
+				rolledBack := time.Now()
+				c.must(c.send(c.msg(orders, "new"), ""))
+				c.must(c.send(c.msg(orders, "urgent", func(m *message.Message) { m.Priority = 9 }), ""))
+				if delay > 0 {
+					k := c.consume(orders)
+					got := c.take()
+					want(t, "what overtakes", got, "urgent", "new") // R-HQ-91
+					if s := queueInfo(t, h, orders).Stats; s.Scheduled != 4 {
+						t.Errorf("%d scheduled, want 4", s.Scheduled)
+					}
+					c.must(c.ack(queue.Standard, k, got[0], got[1], 2, ""))
+					c.closeConsumer(k, Delivery{})
+					c.must(c.send(c.msg(orders, "new"), ""))
+					c.must(c.send(c.msg(orders, "urgent", func(m *message.Message) { m.Priority = 9 }), ""))
+					time.Sleep(delay - time.Since(rolledBack) + 100*time.Millisecond) // all are due at one time
+				}
+				c.consume(orders)
+				got = c.take()
+				var bodies []string
+				for _, d := range got {
+					bodies = append(bodies, fmt.Sprintf("%s*%d", d.Message.Body, d.Counter))
+				}
+				if diff := cmp.Diff([]string{"urgent*0", "a*1", "b*1", "c*1", "new*0", "low*1"}, bodies); diff != "" {
+					t.Errorf("in the end (-want +got):\n%s", diff)
+				}
+				c.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
+}
+
+func queueInfo(t *testing.T, h *house, name message.Destination) QueueStatus {
+	t.Helper()
+	for _, q := range h.broker.Queues() {
+		if q.Name == name {
+			return q
+		}
+	}
+	t.Fatalf("there is no queue %s", name)
+	return QueueStatus{}
+}
+
+func TestHornetQCountsAndDelaysSurviveACrash(t *testing.T) { // R-HQ-38, R-HQ-80, R-HQ-83, R-HQ-84, R-HQ-145
+	inHouse(t, addressed(10, 10*time.Second, redelivery.ArtemisOrigins), func(h *house) {
+		c := h.client()
+		c.must(c.send(c.msg(orders, "m"), ""))
+		for n := range 9 {
+			k := c.consume(orders)
+			got, _ := c.within(11 * time.Second)
+			if len(got) != 1 || got[0].Counter != n {
+				t.Fatalf("delivery %d: %v", n+1, texts(got))
+			}
+			c.failOnce(k, got[0])
+			time.Sleep(4 * time.Second)
+			h.kill()
+			c = h.client()
+		}
+		k := c.consume(orders)
+		start := time.Now()
+		got, _ := c.within(11 * time.Second)
+		if since := time.Since(start); len(got) != 1 || got[0].Counter != 9 || since < 5*time.Second || since > 7*time.Second {
+			t.Fatalf("the last delivery: %v after %v, want what was left of the delay", texts(got), since)
+		}
+		c.failOnce(k, got[0])
+		h.kill()
+		c = h.client()
+		c.consume(graves)
+		want(t, "after ten deliveries and ten crashes", c.take(), "m")
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+func TestSelectDeadLettersByTheirOrigin(t *testing.T) { // R-HQ-107
+	inHouse(t, addressed(1, 0, redelivery.HornetQOrigins), func(h *house) {
+		c := h.client()
+		other := message.Destination{Kind: message.Queue, Name: "BILLS"}
+		for _, d := range []message.Destination{orders, other} {
+			c.must(c.send(c.msg(d, d.Name), ""))
+			k := c.consume(d)
+			c.failOnce(k, c.take()[0])
+		}
+		c.consume(graves, func(s *ConsumerSpec) { s.Selector = "_HQ_ORIG_ADDRESS = 'jms.queue.BILLS'" })
+		want(t, "selected", c.take(), "BILLS")
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+func TestChangedSettingsHoldForWhatWaits(t *testing.T) { // R-HQ-05, R-HQ-42, R-HQ-139
+	inHouse(t, addressed(9, 10*time.Second, redelivery.ArtemisOrigins), func(h *house) {
+		c := h.client()
+		c.must(c.send(c.msg(orders, "m"), ""))
+		for range 2 {
+			k := c.consume(orders)
+			got, _ := c.within(11 * time.Second)
+			c.failOnce(k, got[0])
+		}
+		var o Options
+		addressed(1, 0, redelivery.ArtemisOrigins)(&o)
+		if err := h.broker.Reload(h.t.Context(), Reload{Policy: o.Policy}); err != nil {
+			t.Fatal(err)
+		}
+		k := c.consume(orders)
+		start := time.Now()
+		got, _ := c.within(11 * time.Second)
+		if since := time.Since(start); len(got) != 1 || since < 9*time.Second {
+			t.Fatalf("%v after %v: a delay that was reckoned stays", texts(got), since)
+		}
+		c.failOnce(k, got[0]) // over the new limit, and caught after one more delivery
+		c.consume(graves)
+		want(t, "dead letters", c.take(), "m")
+		c.c.Close(message.Closed, "", -1)
 	})
 }

@@ -183,7 +183,7 @@ func TestWhereDeadLettersGo(t *testing.T) {
 			queueNamed("keep"), queueNamed("DLQ"), message.Destination{}},
 		"R-HQ-22 R-HQ-140 an empty dead-letter-address keeps them": {artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ"}, []string{"x", "dead-letter-address", ""}),
 			queueNamed("x"), queueNamed(redelivery.DefaultDeadLetterQueue), message.Destination{}},
-		"R-HQ-52 a queue for each address": {artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ", "auto-create-dead-letter-resources", "true", "expiry-address", "Exp", "auto-create-expiry-resources", "true"}),
+		"R-HQ-52 R-HQ-54 R-HQ-62 a queue for each address": {artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ", "auto-create-dead-letter-resources", "true", "expiry-address", "Exp", "auto-create-expiry-resources", "true"}),
 			queueNamed("orders"), queueNamed("DLQ.orders"), queueNamed("EXP.orders")},
 		"R-HQ-52 by the address, for a topic too": {artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ", "auto-create-dead-letter-resources", "true", "dead-letter-queue-prefix", "dead/", "dead-letter-queue-suffix", "!"}),
 			topicNamed("news"), queueNamed("dead/news!"), message.Destination{}},
@@ -342,7 +342,7 @@ func TestCasesOfArtemis(t *testing.T) {
 	}
 }
 
-func TestDiffOfAddressSettings(t *testing.T) { // issue 3, item 10: what holds for an address can change by a reload
+func TestDiffOfAddressSettings(t *testing.T) { // issue 3, item 10, R-HQ-139: what holds for an address can change by a reload
 	t.Parallel()
 	from := coreConfig(t, artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ", "max-delivery-attempts", "5"}))
 	to := coreConfig(t, artemisRoot, settingsXML([]string{"#", "dead-letter-address", "DLQ", "max-delivery-attempts", "7"}, []string{"a.#", "expiry-delay", "5"}))
