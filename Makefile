@@ -3,7 +3,7 @@ SHELL := /bin/bash
 GO    ?= go
 BIN   := bin/nixie
 
-.PHONY: build test unit race race-disk interop check bench tools clean
+.PHONY: build test unit race race-disk interop jms-reference check bench tools clean
 
 build: $(BIN)
 
@@ -16,7 +16,7 @@ FORCE:
 test: tools check unit race interop
 
 check:
-	@test -z "$$(gofmt -l cmd internal bench)" || { echo "not gofmt-ed:"; gofmt -l cmd internal bench; exit 1; }
+	@test -z "$$(gofmt -l cmd internal bench jms)" || { echo "not gofmt-ed:"; gofmt -l cmd internal bench jms; exit 1; }
 	CGO_ENABLED=0 $(GO) vet ./...
 
 unit:
@@ -25,13 +25,17 @@ unit:
 # The rooms in which goroutines meet. The core rooms have none. The engine on disk,
 # whose disk tests are slow under the race detector, has a target of its own.
 race:
-	CGO_ENABLED=1 $(GO) test -race ./internal/broker/... ./internal/protocol/openwire ./internal/store/combiner ./internal/store/memstore ./internal/store/errstore ./internal/records ./internal/admin
+	CGO_ENABLED=1 $(GO) test -race ./internal/broker/... ./internal/protocol/openwire ./internal/store/combiner ./internal/store/memstore ./internal/store/errstore ./internal/records ./internal/admin ./jms/...
 
 race-disk:
 	CGO_ENABLED=1 $(GO) test -race ./internal/store/pebblestore ./cmd/...
 
 interop: $(BIN)
 	NIXIE_BIN=$(CURDIR)/$(BIN) mvn -q -B -f interop/pom.xml test
+
+# The Go client's tests against Debian's ActiveMQ; about two minutes.
+jms-reference:
+	NIXIE_JMS_URL=start $(GO) test -count=1 -timeout 20m ./jms
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
