@@ -3,8 +3,10 @@ package queue
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 // A bench is a queue that is kept going: what it hands out goes into out.
@@ -165,6 +167,47 @@ func BenchmarkSelectors(b *testing.B) {
 		k := it.consumer
 		x.endTurn()
 		x.apply(Ack{Consumer: k.ID, Type: Standard, First: Ref{Position: x.position}, Last: Ref{Position: x.position}, Count: 1})
+		x.endTurn()
+	}
+}
+
+// BenchmarkDelayed is a message that fails, waits for its delay and is handed out
+// again, while 100,000 others wait for theirs.
+func BenchmarkDelayed(b *testing.B) {
+	const outstanding = 100_000
+	p := redelivery.DefaultPolicy()
+	p.MaximumRedeliveries, p.InitialRedeliveryDelay, p.RedeliveryDelay = redelivery.Unlimited, 10*time.Second, 10*time.Second
+	o := Options{Destination: message.Destination{Kind: message.Queue, Name: "Q"}, Redelivers: true, Marks: true, Rules: redelivery.Rules{Redelivery: &p}}
+	x := &bench{m: New(o), message: &message.Message{ID: message.ID{Producer: "P"}, Persistent: true, Priority: message.DefaultPriority}}
+	x.apply(Attach{Consumer: &Consumer{ID: "c", Connection: "C", Prefetch: outstanding + 1}})
+	now := int64(begin)
+	fail := func(position uint64) {
+		ref := Ref{Position: position}
+		x.effects = x.m.Apply(Ack{Consumer: "c", Type: Poison, First: ref, Last: ref, Count: 1, Text: "x"}, now, x.effects)
+	}
+	for range outstanding {
+		x.enqueue()
+		fail(x.position)
+		x.endTurn()
+		now++ // each is due at its own millisecond
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		now = max(now, x.m.Next())
+		x.effects = x.m.Apply(Tick{}, now, x.effects)
+		var back []uint64
+		for i := range x.effects {
+			if e := &x.effects[i]; e.Kind == Deliver {
+				back = append(back, e.Item.Position)
+			}
+		}
+		if len(back) == 0 {
+			b.Fatal("nothing is due")
+		}
+		x.endTurn()
+		for _, position := range back {
+			fail(position)
+		}
 		x.endTurn()
 	}
 }
