@@ -47,17 +47,23 @@ type branch struct {
 type branches struct {
 	mu sync.Mutex
 	of map[string]*branch // by id
-	// committed remembers those that were committed, for clients whose connection was
-	// lost while they waited for the answer.
-	committed map[string]bool
-	oldest    []string // of committed
+	// committed remembers prepared ones that were committed, for clients whose connection
+	// was lost while they waited for the answer; the store has a record of each.
+	committed map[string]int // how many of that id
+	oldest    []ended        // of committed
+}
+
+// An ended transaction is a prepared one that was committed.
+type ended struct {
+	id     string
+	record uint64 // the sequence of its record
 }
 
 // maxCommitted is how many committed transactions are remembered.
-const maxCommitted = 4096
+const maxCommitted = 1000
 
 func newBranches() branches {
-	return branches{of: map[string]*branch{}, committed: map[string]bool{}}
+	return branches{of: map[string]*branch{}, committed: map[string]int{}}
 }
 
 func (g *branches) find(id string) *branch {
@@ -127,7 +133,7 @@ func (g *branches) take(xid message.XID, to branchState, from ...branchState) (b
 func (c *Connection) takeXA(xid message.XID, to branchState, from ...branchState) (br *branch, was branchState, err error) {
 	br, was, err = c.b.branches.take(xid, to, from...)
 	if err != nil && br != nil {
-		c.b.branches.drop(br, false)
+		c.b.branches.drop(br)
 	}
 	return br, was, err
 }
@@ -140,21 +146,36 @@ func (g *branches) set(br *branch, to branchState) {
 }
 
 // drop forgets a transaction that has ended.
-func (g *branches) drop(br *branch, committed bool) {
+func (g *branches) drop(br *branch) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.of[br.id] == br {
 		delete(g.of, br.id)
 	}
-	if !committed || g.committed[br.id] {
-		return
-	}
-	g.committed[br.id] = true
-	g.oldest = append(g.oldest, br.id)
-	if len(g.oldest) > maxCommitted {
-		delete(g.committed, g.oldest[0])
+}
+
+// makeRoom forgets committed transactions, so that one more can be remembered, and
+// returns their records, which are to be deleted.
+func (g *branches) makeRoom() (records []uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.oldest) >= maxCommitted {
+		first := g.oldest[0]
 		g.oldest = g.oldest[1:]
+		if g.committed[first.id]--; g.committed[first.id] == 0 {
+			delete(g.committed, first.id)
+		}
+		records = append(records, first.record)
 	}
+	return records
+}
+
+// remember notes that a transaction was committed.
+func (g *branches) remember(e ended) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.committed[e.id]++
+	g.oldest = append(g.oldest, e)
 }
 
 // begunBy are the transactions of a connection that are not prepared.
@@ -185,7 +206,7 @@ func (c *Connection) BeginXA(xid message.XID, again bool) (over bool, err error)
 	defer g.mu.Unlock()
 	br := g.of[id]
 	if br == nil {
-		if again && g.committed[id] {
+		if again && g.committed[id] > 0 {
 			return true, nil
 		}
 		g.of[id] = &branch{transaction: transaction{b: c.b, c: c, id: id, queues: map[*destination]bool{}}, xid: xid, begun: c.b.now()}
@@ -200,13 +221,13 @@ func (c *Connection) BeginXA(xid message.XID, again bool) (over bool, err error)
 	return false, fmt.Errorf("transaction %s is %s: %w", id, br.state, message.ErrExists)
 }
 
-// CommittedXA reports whether a transaction was committed, as far as that is
-// remembered.
+// CommittedXA reports whether a transaction that had been prepared was committed, as
+// far as that is remembered.
 func (c *Connection) CommittedXA(xid message.XID) bool {
 	g := &c.b.branches
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.committed[xid.String()]
+	return g.committed[xid.String()] > 0
 }
 
 // Recover lists the transactions that are prepared, and those that were ended by hand

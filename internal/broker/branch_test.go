@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
 	"github.com/nixiemq/nixie/internal/redelivery"
 	"github.com/nixiemq/nixie/internal/store/errstore"
 )
@@ -207,8 +208,10 @@ func TestPreparedTransactionSurvives(t *testing.T) { // OpenWire 11, R-CNT-10
 						t.Errorf("the story is %+v, %v", lines, err)
 					}
 				}
-				if got := h.broker.o.Records.Prepared(); len(got) != 0 {
-					t.Errorf("the store still has %+v", got)
+				for _, p := range h.broker.o.Records.Prepared() { // at the most the memory of the commit is left
+					if !commit || p.Outcome != records.Ended || len(p.Sends)+len(p.Acks) > 0 {
+						t.Errorf("the store still has %+v", p)
+					}
 				}
 			})
 		})
@@ -664,11 +667,78 @@ func TestXAComesBack(t *testing.T) { // R-CLIENT-62
 		if over, err := begin(true); !over || err != nil {
 			t.Errorf("committed: %v, %v", over, err)
 		}
-		if !c.c.CommittedXA(xidA) {
-			t.Error("the commit is forgotten")
+		h.kill()
+		c = h.client()
+		if over, err := begin(true); !over || err != nil || !c.c.CommittedXA(xidA) {
+			t.Errorf("committed, and the broker killed: %v, %v", over, err)
 		}
 		if over, err := begin(false); over || err != nil {
 			t.Errorf("a new one of that name: %v, %v", over, err)
+		}
+	})
+}
+
+// TestXARemembersSoManyCommits: and their records in the store are no more.
+func TestXARemembersSoManyCommits(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		xid := func(n int) message.XID { return message.XID{Format: int32(n)} }
+		for n := range maxCommitted + 5 {
+			c.beginXA(xid(n))
+			c.must(c.send(c.msg(queueNamed("Q"), "x"), xid(n).String()))
+			_, err := c.prepare(xid(n))
+			c.must(err)
+			c.must(c.commitXA(xid(n), false))
+		}
+		for range 2 {
+			if c.c.CommittedXA(xid(4)) || !c.c.CommittedXA(xid(5)) || !c.c.CommittedXA(xid(maxCommitted+4)) {
+				t.Errorf("not the last %d are remembered", maxCommitted)
+			}
+			h.kill()
+			c = h.client()
+		}
+		if n := len(h.broker.o.Records.Prepared()); n != maxCommitted {
+			t.Errorf("%d records", n)
+		}
+		recovered(h)
+	})
+}
+
+// TestXAKeepsItsQueues: what has messages of a prepared transaction cannot be removed.
+func TestXAKeepsItsQueues(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		in, news := queueNamed("IN"), topicNamed("NEWS")
+		c := h.client()
+		k := c.consume(in)
+		sub := c.consume(news, func(s *ConsumerSpec) { s.Subscription = "sub" })
+		c.must(c.send(c.msg(in, "a"), ""))
+		c.must(c.send(c.msg(news, "n"), ""))
+		c.beginXA(xidA)
+		for _, d := range c.take() {
+			c.must(c.ack(queue.Standard, d.Consumer, d, d, 1, xidA.String()))
+		}
+		_, err := c.prepare(xidA)
+		c.must(err)
+		for _, id := range []string{k, sub} {
+			answered := make(chan error, 1)
+			c.c.CloseConsumer(h.t.Context(), id, -1, func(err error) { answered <- err })
+			c.must(<-answered)
+		}
+		remove := func() []error {
+			return []error{c.c.RemoveDestination(h.t.Context(), in), c.c.Unsubscribe(h.t.Context(), "sub")}
+		}
+		changed := ConsumerSpec{ID: "other", Session: c.id + ":1", Destination: news, Subscription: "sub", Selector: "x = 1", Prefetch: 1}
+		for _, err := range append(remove(), c.c.Subscribe(h.t.Context(), changed)) {
+			if !errors.Is(err, message.ErrState) || !strings.Contains(err.Error(), xidA.String()) {
+				t.Errorf("%v", err)
+			}
+		}
+		c.must(c.rollbackXA(xidA))
+		h.is(in, "a*1")
+		for _, err := range remove() {
+			c.must(err)
 		}
 	})
 }

@@ -28,7 +28,7 @@ func (c *Connection) PrepareXA(ctx context.Context, xid message.XID, done func(r
 		done(false, err)
 		return
 	case len(br.sends) == 0 && len(br.queues) == 0:
-		c.b.branches.drop(br, true)
+		c.b.branches.drop(br)
 		done(true, nil)
 		return
 	}
@@ -80,7 +80,7 @@ func (br *branch) finish(ctx context.Context) error {
 
 // giveUp rolls a transaction back that cannot go on, and tells why.
 func (br *branch) giveUp(why error, done func(error)) {
-	br.b.branches.drop(br, false)
+	br.b.branches.drop(br)
 	br.rollBack(message.Rollback, why.Error(), func(error) { done(&TransactionEndedError{Why: why}) })
 }
 
@@ -169,7 +169,7 @@ func (c *Connection) CommitXA(ctx context.Context, xid message.XID, onePhase boo
 		return
 	}
 	u.commit(func(err error) {
-		c.b.branches.drop(br, err == nil)
+		c.b.branches.drop(br)
 		if err != nil { // nothing of it is true
 			br.rollBackLater(err.Error())
 			err = &TransactionEndedError{Why: err}
@@ -207,9 +207,15 @@ func (br *branch) commitPrepared(ctx context.Context, by *Connection, byHand boo
 
 // end writes that a prepared transaction has ended.
 func (br *branch) end(batch *records.Batch, o records.Outcome, byHand bool) {
-	if byHand {
+	switch {
+	case byHand:
 		batch.PutOutcome(br.stored, o)
-	} else {
+	case o == records.Committed:
+		batch.PutOutcome(br.stored, records.Ended)
+		for _, sequence := range br.b.branches.makeRoom() {
+			batch.DropPrepared(&records.Prepared{Sequence: sequence})
+		}
+	default:
 		batch.DropPrepared(br.stored)
 	}
 }
@@ -217,7 +223,10 @@ func (br *branch) end(batch *records.Batch, o records.Outcome, byHand bool) {
 // ended notes that a prepared transaction has ended, and that this is on disk.
 func (br *branch) ended(o records.Outcome, byHand bool) {
 	if !byHand {
-		br.b.branches.drop(br, o == records.Committed)
+		if o == records.Committed {
+			br.b.branches.remember(ended{id: br.id, record: br.stored.Sequence})
+		}
+		br.b.branches.drop(br)
 		return
 	}
 	br.b.branches.mu.Lock()
@@ -252,7 +261,7 @@ func (br *branch) rollBackFrom(ctx context.Context, was branchState, done func(e
 	case branchPrepared:
 		br.rollBackPrepared(false, done)
 	case branchTimedOut:
-		br.b.branches.drop(br, false)
+		br.b.branches.drop(br)
 		done(nil)
 	default:
 		if err := br.close(ctx); err != nil {
@@ -260,7 +269,7 @@ func (br *branch) rollBackFrom(ctx context.Context, was branchState, done func(e
 			done(err)
 			return
 		}
-		br.b.branches.drop(br, false)
+		br.b.branches.drop(br)
 		br.rollBack(message.Rollback, "", done)
 	}
 }
@@ -319,7 +328,7 @@ func (br *branch) forget(done func(error)) {
 			done(fmt.Errorf("forget transaction %s: %w", br.id, err))
 			return
 		}
-		br.b.branches.drop(br, br.stored.Outcome == records.Committed)
+		br.b.branches.drop(br)
 		done(nil)
 	})
 }
@@ -329,7 +338,7 @@ func (br *branch) forget(done func(error)) {
 func (c *Connection) rollBackBranches(cause message.Cause, text string) {
 	active, timedOut := c.b.branches.begunBy(c)
 	for _, br := range timedOut {
-		c.b.branches.drop(br, false)
+		c.b.branches.drop(br)
 	}
 	for _, br := range active {
 		if _, _, err := c.b.branches.take(br.xid, branchEnding, branchActive); err != nil {
@@ -338,7 +347,7 @@ func (c *Connection) rollBackBranches(cause message.Cause, text string) {
 		if err := br.close(c.b.ctx); err != nil {
 			return // the broker stops
 		}
-		c.b.branches.drop(br, false)
+		c.b.branches.drop(br)
 		done := make(chan struct{})
 		br.rollBack(cause, text, func(error) { close(done) })
 		<-done

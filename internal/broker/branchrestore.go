@@ -1,6 +1,9 @@
 package broker
 
 import (
+	"fmt"
+
+	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
 )
@@ -11,6 +14,10 @@ func (b *Broker) restoreBranches() {
 	found := b.o.Records.Prepared()
 	for i := range found {
 		p := &found[i]
+		if p.Outcome == records.Ended {
+			b.branches.remember(ended{id: p.XID.String(), record: p.Sequence})
+			continue
+		}
 		br := &branch{transaction: transaction{b: b, id: p.XID.String(), over: true, queues: map[*destination]bool{}}, xid: p.XID,
 			begun: p.At, state: branchPrepared, stored: p}
 		if p.Outcome != records.InDoubt {
@@ -115,6 +122,24 @@ func (g *branches) held(q records.QueueID) map[uint8]map[uint64]queue.Held {
 		}
 	}
 	return found
+}
+
+// mayDiscard fails where a prepared transaction has acknowledged something of a
+// destination: its outcome needs the messages.
+func (b *Broker) mayDiscard(d *destination) error {
+	b.branches.mu.Lock()
+	defer b.branches.mu.Unlock()
+	for _, br := range b.branches.of {
+		if br.stored == nil {
+			continue
+		}
+		for i := range br.stored.Acks {
+			if br.stored.Acks[i].Queue == d.id {
+				return fmt.Errorf("%s has messages of transaction %s, which is prepared and must end first: %w", d.label(), br.id, message.ErrState)
+			}
+		}
+	}
+	return nil
 }
 
 // heldPage is how many entries are read at once for restoreHeld.

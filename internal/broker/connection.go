@@ -262,6 +262,9 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 	}
 	var err error
 	if d != nil {
+		if err := b.mayDiscard(d); err != nil {
+			return err
+		}
 		err = b.dropQueue(ctx, d)
 	} else {
 		b.mu.Lock()

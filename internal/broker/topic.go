@@ -167,8 +167,18 @@ func (b *Broker) subscribe(ctx context.Context, k *consumer, sel *selector.Selec
 			b.mu.Unlock()
 			return old, nil
 		}
-		b.removeSubscriptionLocked(old)
+		old.user = k // nobody else takes it meanwhile
 		b.mu.Unlock()
+		err := b.mayDiscard(old.d)
+		b.mu.Lock()
+		old.user = nil
+		if err == nil {
+			b.removeSubscriptionLocked(old)
+		}
+		b.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
 		if err := b.discard(ctx, old.d); err != nil {
 			return nil, err
 		}
@@ -228,7 +238,18 @@ func (c *Connection) Unsubscribe(ctx context.Context, name string) error {
 		}
 		return fmt.Errorf("durable subscription %s of client %s is in use: %w", name, c.info.ClientID, message.ErrState)
 	}
-	b.removeSubscriptionLocked(s)
 	b.mu.Unlock()
+	if err := b.mayDiscard(s.d); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	taken := s.user != nil
+	if !taken {
+		b.removeSubscriptionLocked(s)
+	}
+	b.mu.Unlock()
+	if taken {
+		return fmt.Errorf("durable subscription %s of client %s is in use: %w", name, c.info.ClientID, message.ErrState)
+	}
 	return b.discard(ctx, s.d)
 }

@@ -241,6 +241,9 @@ func (w *world) end() {
 			w.now.held = append(w.now.held, w.add(b, p.messages[n], s.Sequence, map[QueueID]Lane{0: 0}, message.Entry{})...)
 		}
 		if p.p.Outcome == InDoubt && w.chance(30, "by hand") {
+			if outcome == Committed && w.chance(50, "ended") {
+				outcome = Ended
+			}
 			b.PutOutcome(&p.p, outcome)
 			p = prepared{p: Prepared{Sequence: p.p.Sequence, XID: p.p.XID, At: p.p.At, Outcome: outcome}}
 			w.now.prepared = slices.Clone(w.now.prepared)

@@ -7,8 +7,9 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 )
 
-// An Outcome is what someone decided of a prepared transaction over the head of its
-// transaction manager, who is to be told.
+// An Outcome is what became of a prepared transaction of which there still is a
+// record: someone ended it over the head of its transaction manager, who is to be
+// told, or it was committed, and is remembered for a while.
 type Outcome uint8
 
 // The outcomes there are.
@@ -16,6 +17,7 @@ const (
 	InDoubt    Outcome = iota // nobody has: it waits for its transaction manager
 	Committed                 // it was committed by hand
 	RolledBack                // it was rolled back by hand
+	Ended                     // its transaction manager has committed it: remembered for who asks twice
 	outcomes   = iota
 )
 
@@ -82,8 +84,7 @@ func (b *Batch) DropPrepared(p *Prepared) {
 	b.dropParts(p)
 }
 
-// PutOutcome stores that p was ended by hand: what is left of it is the news for its
-// transaction manager. Its staged messages are made permanent, or dropped, by the
+// PutOutcome stores what became of p: of it, that is all that is left. Its staged messages are made permanent, or dropped, by the
 // same batch. p itself stays as it is.
 func (b *Batch) PutOutcome(p *Prepared, o Outcome) {
 	ended := *p
@@ -262,7 +263,7 @@ func (r *Records) loadPrepared() error {
 }
 
 // Prepared are the transactions found at Open that were prepared and not ended, or
-// were ended by hand, in the order in which they were prepared.
+// were, and have left a record, in the order in which they were prepared.
 func (r *Records) Prepared() []Prepared { return r.prepared }
 
 // keptStaged are the staged messages that belong to prepared transactions.
