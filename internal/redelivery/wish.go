@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf16"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -126,7 +127,9 @@ func (m *WishMap) Lookup(d message.Destination) *Policy {
 	return nil
 }
 
-// Options writes a policy as the options that a Java client's URL takes after
+func millisText(d time.Duration) string { return strconv.FormatInt(millis(d), 10) }
+
+// Options writes what of a policy is not ActiveMQ's default as the options that a Java client's URL takes after
 // "jms.redeliveryPolicy.", with arithmetic=hornetq where it is HornetQ's.
 func (p *Policy) Options() string {
 	var b strings.Builder
@@ -136,15 +139,22 @@ func (p *Policy) Options() string {
 		}
 		b.WriteString(name + "=" + value)
 	}
-	add("maximumRedeliveries", strconv.Itoa(p.MaximumRedeliveries))
-	add("initialRedeliveryDelay", strconv.FormatInt(millis(p.InitialRedeliveryDelay), 10))
-	add("redeliveryDelay", strconv.FormatInt(millis(p.RedeliveryDelay), 10))
-	add("maximumRedeliveryDelay", strconv.FormatInt(millis(p.MaximumRedeliveryDelay), 10))
-	add("useExponentialBackOff", strconv.FormatBool(p.UseExponentialBackOff))
-	add("backOffMultiplier", javaDouble(p.BackOffMultiplier))
-	add("useCollisionAvoidance", strconv.FormatBool(p.UseCollisionAvoidance))
-	add("collisionAvoidanceFactor", javaDouble(p.CollisionAvoidanceFactor))
-	add("preDispatchCheck", strconv.FormatBool(p.PreDispatchCheck))
+	def := DefaultPolicy()
+	for _, f := range []struct{ name, value, def string }{
+		{"maximumRedeliveries", strconv.Itoa(p.MaximumRedeliveries), strconv.Itoa(def.MaximumRedeliveries)},
+		{"initialRedeliveryDelay", millisText(p.InitialRedeliveryDelay), millisText(def.InitialRedeliveryDelay)},
+		{"redeliveryDelay", millisText(p.RedeliveryDelay), millisText(def.RedeliveryDelay)},
+		{"maximumRedeliveryDelay", millisText(p.MaximumRedeliveryDelay), millisText(def.MaximumRedeliveryDelay)},
+		{"useExponentialBackOff", strconv.FormatBool(p.UseExponentialBackOff), strconv.FormatBool(def.UseExponentialBackOff)},
+		{"backOffMultiplier", javaDouble(p.BackOffMultiplier), javaDouble(def.BackOffMultiplier)},
+		{"useCollisionAvoidance", strconv.FormatBool(p.UseCollisionAvoidance), strconv.FormatBool(def.UseCollisionAvoidance)},
+		{"collisionAvoidanceFactor", javaDouble(p.CollisionAvoidanceFactor), javaDouble(def.CollisionAvoidanceFactor)},
+		{"preDispatchCheck", strconv.FormatBool(p.PreDispatchCheck), strconv.FormatBool(def.PreDispatchCheck)},
+	} {
+		if f.value != f.def {
+			add(f.name, f.value)
+		}
+	}
 	if _, ok := p.Arithmetic.(HornetQ); ok {
 		add("arithmetic", "hornetq")
 	}
