@@ -11,12 +11,12 @@ import (
 const configReloadLong = `
 Let a running broker read its configuration file again, with the flags that it was
 started with, and make hold what can change without a restart: policies, the plugins for
-redelivery and dead letters, virtual and composite destinations, and destinations that
-are to be there. Each difference is printed, old and new, with file and line, and logged
+redelivery and dead letters, users and rights, virtual and composite destinations, and
+destinations that are to be there. Each difference is printed, old and new, with file and line, and logged
 by the broker before it holds. SIGHUP does the same.
 
 What needs a restart is named and left: listeners, the data directory, the broker's name,
-users and rights, limits of memory and disk. A file that cannot be used changes nothing,
+the first users, limits of memory and disk. A file that cannot be used changes nothing,
 and all that is wrong with it is printed.
 
 What was decided stays: a message that waits for its retry keeps its time, and dead

@@ -144,3 +144,41 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 		t.Error(s)
 	}
 }
+
+// TestSet changes what holds for those who are in.
+func TestSet(t *testing.T) {
+	t.Parallel()
+	sam := func(groups ...string) Options {
+		return Options{Anonymous: true, Users: []User{{Name: "sam", Password: "pw", Groups: groups}},
+			Authorization: &Authorization{Entries: []Entry{{Destination: at(">"), Read: []string{"readers"}, Write: []string{"anonymous"}}}}}
+	}
+	c := New(sam("readers"))
+	p, err := c.Authenticate("sam", "pw", true)
+	anybody, err2 := c.Authenticate("", "", false)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	check := func(what string, p *Principal, op Operation, want bool) {
+		t.Helper()
+		if err := p.Check(op, at("Q")); (err == nil) != want {
+			t.Errorf("%s: %v, want allowed %t", what, err, want)
+		}
+	}
+	check("at first", p, Read, true)
+	check("anonymous at first", anybody, Write, true)
+	c.Set(sam("others"))
+	check("without the group", p, Read, false)
+	if p.In("readers") || !p.In("others") {
+		t.Error("has the groups of before")
+	}
+	c.Set(sam("readers"))
+	check("with it again", p, Read, true)
+	c.Set(Options{Users: []User{{Name: "tom", Password: "pw"}}})
+	check("who is no longer known", p, Read, false)
+	check("anonymous, where nobody may be", anybody, Write, false)
+	if _, err := c.Authenticate("sam", "pw", true); err == nil {
+		t.Error("sam comes in")
+	}
+	c.Set(Options{Users: []User{{Name: "sam", Password: "other"}}})
+	check("without authorization all is right", p, Admin, true)
+}

@@ -6,13 +6,16 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/nixiemq/nixie/internal/message"
 )
 
-// A Control answers who someone is. It does not change, and may be used by
-// several goroutines.
-type Control struct {
+// A Control answers who someone is. It may be used by several goroutines.
+type Control struct{ holds atomic.Pointer[rules] }
+
+// Rules are what holds at a time; they do not change.
+type rules struct {
 	o     Options
 	users map[string]known
 }
@@ -25,13 +28,22 @@ type known struct {
 
 // New makes a Control. A user that stands twice has the later password and groups.
 func New(o Options) *Control {
+	c := &Control{}
+	c.Set(o)
+	return c
+}
+
+// Set makes other options hold. Who is in stays in; what they may do from then on
+// is what the new options say of them, and nothing if they do not know them. A
+// consumer that is there keeps what it gets.
+func (c *Control) Set(o Options) {
 	o.AnonymousUser = cmp.Or(o.AnonymousUser, "anonymous")
 	o.AnonymousGroup = cmp.Or(o.AnonymousGroup, "anonymous")
-	c := &Control{o: o, users: make(map[string]known, len(o.Users))}
+	r := &rules{o: o, users: make(map[string]known, len(o.Users))}
 	for _, u := range o.Users {
-		c.users[u.Name] = known{digest: sha256.Sum256([]byte(u.Password)), groups: u.Groups}
+		r.users[u.Name] = known{digest: sha256.Sum256([]byte(u.Password)), groups: u.Groups}
 	}
-	return c
+	c.holds.Store(r)
 }
 
 // Authenticate says who a client is that gives a name and a password; given is
@@ -41,10 +53,11 @@ func (c *Control) Authenticate(name, password string, given bool) (*Principal, e
 	if c == nil {
 		return nil, nil
 	}
-	if !given && c.o.Anonymous {
-		return c.principal(c.o.AnonymousUser, []string{c.o.AnonymousGroup}), nil
+	r := c.holds.Load()
+	if !given && r.o.Anonymous {
+		return &Principal{control: c, user: r.o.AnonymousUser, anonymous: true}, nil
 	}
-	u, ok := c.users[name]
+	u, ok := r.users[name]
 	digest := sha256.Sum256([]byte(password))
 	// Digests are compared even for a name that nobody has, so that it takes as long.
 	same := subtle.ConstantTimeCompare(digest[:], u.digest[:]) == 1
@@ -54,11 +67,17 @@ func (c *Control) Authenticate(name, password string, given bool) (*Principal, e
 		}
 		return nil, refusal(fmt.Sprintf("User name [%s] or password is invalid.", name))
 	}
-	return c.principal(name, u.groups), nil
+	return &Principal{control: c, user: name}, nil
 }
 
-func (c *Control) principal(user string, groups []string) *Principal {
-	return &Principal{user: user, groups: groups, rules: c.o.Authorization, answers: map[question]bool{}}
+// groupsOf are the groups of someone who was let in; ok is false for one who would
+// not be let in now.
+func (r *rules) groupsOf(user string, anonymous bool) (groups []string, ok bool) {
+	if anonymous {
+		return []string{r.o.AnonymousGroup}, r.o.Anonymous
+	}
+	u, ok := r.users[user]
+	return u.groups, ok
 }
 
 // allows reports whether one of the groups may do op on d, which is no composite

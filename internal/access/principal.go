@@ -13,11 +13,14 @@ const maxAnswers = 1000
 // A Principal is someone who was let in. It may be used by several goroutines.
 // nil stands for the broker, or for everybody: it may do everything.
 type Principal struct {
-	user   string
-	groups []string
-	rules  *Authorization // nil: everything is allowed
+	control   *Control
+	user      string
+	anonymous bool
 
 	mu      sync.Mutex
+	asked   *rules // what the following was taken from
+	known   bool   // the rules know the user
+	groups  []string
 	answers map[question]bool // so that a send need not read all entries
 }
 
@@ -36,16 +39,27 @@ func (p *Principal) User() string {
 }
 
 // In reports whether the principal has the group; nil has every group.
-func (p *Principal) In(group string) bool { return p == nil || slices.Contains(p.groups, group) }
+func (p *Principal) In(group string) bool {
+	if p == nil {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refresh()
+	return slices.Contains(p.groups, group)
+}
 
 // Check is nil where the principal may do op on d, else message.ErrDenied in
 // ActiveMQ's words. Of a composite every part must be allowed. A pattern is allowed
 // by an entry that is as wide or wider; one that is narrower allows nothing, as
 // the consumer would get more than that.
 func (p *Principal) Check(op Operation, d message.Destination) error {
-	if p == nil || p.rules == nil {
+	if p == nil {
 		return nil
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refresh()
 	for _, part := range d.Parts() {
 		if !p.may(op, part) {
 			return denied(p.user, op, part)
@@ -54,10 +68,22 @@ func (p *Principal) Check(op Operation, d message.Destination) error {
 	return nil
 }
 
+// refresh takes what holds now.
+func (p *Principal) refresh() {
+	r := p.control.holds.Load()
+	if r == p.asked {
+		return
+	}
+	p.asked, p.answers = r, map[question]bool{}
+	p.groups, p.known = r.groupsOf(p.user, p.anonymous)
+}
+
 // may answers from memory, or asks the rules.
 func (p *Principal) may(op Operation, d message.Destination) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	entries := p.asked.o.Authorization
+	if !p.known || entries == nil {
+		return p.known
+	}
 	q := question{op, d}
 	if answer, ok := p.answers[q]; ok {
 		return answer
@@ -65,6 +91,6 @@ func (p *Principal) may(op Operation, d message.Destination) bool {
 	if len(p.answers) >= maxAnswers {
 		clear(p.answers)
 	}
-	p.answers[q] = p.rules.allows(p.groups, op, d)
+	p.answers[q] = entries.allows(p.groups, op, d)
 	return p.answers[q]
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 )
 
@@ -68,6 +69,7 @@ var live = map[string]func(*Config) []fact{
 	"Destinations":     destinationFacts,
 	"DeadLetterQueues": nil, // told with Destinations
 	"Interceptors":     interceptorFacts,
+	"Access":           accessFacts, // while there is one before and after
 }
 
 // quiet are fields of which a change means nothing.
@@ -77,6 +79,7 @@ var quiet = []string{"File"}
 type fact struct {
 	part, setting, value, source string
 	restart                      bool
+	secret                       string // compared, and never shown
 }
 
 // Diff lists what is different in a configuration that takes the place of another,
@@ -90,6 +93,8 @@ func Diff(from, to *Config) []Change {
 		facts, isLive := live[name]
 		switch {
 		case slices.Contains(quiet, name):
+		case name == "Access" && (from.Access == nil) != (to.Access == nil):
+			all = append(all, Change{Part: "access", Old: asked(from), New: asked(to), Restart: true})
 		case !isLive && plain(a) != plain(b):
 			all = append(all, Change{Part: lowered(name), Old: shown(a), New: shown(b), Restart: true})
 		case facts != nil:
@@ -108,6 +113,9 @@ func Diff(from, to *Config) []Change {
 func (c *Config) Reloaded(next *Config) *Config {
 	holds := *c
 	for name := range live {
+		if name == "Access" && (c.Access == nil) != (next.Access == nil) {
+			continue // whoever is in was let in by the old rule
+		}
 		reflect.ValueOf(&holds).Elem().FieldByName(name).Set(reflect.ValueOf(next).Elem().FieldByName(name))
 	}
 	return &holds
@@ -135,7 +143,7 @@ func compare(from, to []fact) []Change {
 	after, newOrder := index(to)
 	var changes []Change
 	for _, k := range newOrder {
-		if a, b := before[k], after[k]; a.part == "" || a.value != b.value {
+		if a, b := before[k], after[k]; a.part == "" || a.value != b.value || a.secret != b.secret {
 			changes = append(changes, Change{Part: k.part, Setting: k.setting, Old: a.value, New: b.value, OldSource: a.source, NewSource: b.source, Restart: b.restart})
 		}
 	}
@@ -206,6 +214,49 @@ func discardingFacts(c *Config) []fact {
 		return nil
 	}
 	return settled("discardingDLQBrokerPlugin", c.Discarding.Source, c.Discarding.Settings)
+}
+
+// asked says whether clients are asked who they are.
+func asked(c *Config) string {
+	if c.Access == nil {
+		return "nobody is asked for a password"
+	}
+	return "clients are asked for a password"
+}
+
+func accessFacts(c *Config) []fact {
+	if c.Access == nil {
+		return nil
+	}
+	facts := []fact{{part: "access", setting: "anonymous", value: fmt.Sprintf("%t %s %s", c.Access.Anonymous, c.Access.AnonymousUser, c.Access.AnonymousGroup), source: c.Access.Source}}
+	for _, u := range c.Access.Users {
+		part := "user " + u.Name
+		facts = append(facts, fact{part: part, setting: "groups", value: strings.Join(u.Groups, ","), source: u.Source},
+			fact{part: part, setting: "password", value: u.Password.String(), secret: string(u.Password), source: u.Source})
+	}
+	a := c.Access.Authorization
+	if a == nil {
+		return facts
+	}
+	entry := func(part string, e *access.Entry) {
+		for _, right := range []struct {
+			name   string
+			groups []string
+		}{{"read", e.Read}, {"write", e.Write}, {"admin", e.Admin}} {
+			facts = append(facts, fact{part: part, setting: right.name, value: strings.Join(right.groups, ","), source: e.Source})
+		}
+	}
+	facts = append(facts, fact{part: "authorization", value: present})
+	for i := range a.Entries {
+		entry("authorizationEntry "+a.Entries[i].Destination.String(), &a.Entries[i])
+	}
+	if a.Default != nil {
+		entry("authorizationEntry by default", a.Default)
+	}
+	if a.Temporary != nil {
+		entry("tempDestinationAuthorizationEntry", a.Temporary)
+	}
+	return facts
 }
 
 func destinationFacts(c *Config) []fact {

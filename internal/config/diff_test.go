@@ -58,6 +58,17 @@ func TestDiff(t *testing.T) { // issue 3, item 10
 		return "<destinationInterceptors><virtualDestinationInterceptor><virtualDestinations>\n" + strings.Join(all, "\n") +
 			"\n</virtualDestinations></virtualDestinationInterceptor></destinationInterceptors>"
 	}
+	users := func(names ...string) string {
+		var all strings.Builder
+		for _, n := range names {
+			all.WriteString(`<authenticationUser username="` + n + `" password="p" groups="g"/>`)
+		}
+		return "<plugins><simpleAuthenticationPlugin><users>" + all.String() + "</users></simpleAuthenticationPlugin></plugins>"
+	}
+	rights := func(entry string) string {
+		return "<plugins><authorizationPlugin><map><authorizationMap><authorizationEntries><authorizationEntry " + entry +
+			"/></authorizationEntries></authorizationMap></map></authorizationPlugin></plugins>"
+	}
 	for name, tt := range map[string]struct {
 		from, to string
 		want     []string
@@ -109,7 +120,16 @@ func TestDiff(t *testing.T) { // issue 3, item 10
 		"secrets are not shown": {
 			broker(`<plugins><simpleAuthenticationPlugin><users><authenticationUser username="u" password="one" groups="g"/></users></simpleAuthenticationPlugin></plugins>`),
 			broker(`<plugins><simpleAuthenticationPlugin><users><authenticationUser username="u" password="two" groups="g"/></users></simpleAuthenticationPlugin></plugins>`),
-			[]string{"access: changed; needs a restart"},
+			[]string{"user u password: (secret) (f:2) → (secret) (f:2)"},
+		},
+		"users and rights": {
+			broker(users("a", "b"), rights(`queue="Q" read="g"`)), broker(users("a", "c"), rights(`queue="Q" read="g,h"`)),
+			[]string{"user c groups: not set → g (f:2)", "user c password: not set → (secret) (f:2)", "authorizationEntry queue://Q read: g (f:3) → g,h (f:3)",
+				"user b groups: g (f:2) → not set", "user b password: (secret) (f:2) → not set"},
+		},
+		"the first users": {
+			broker(), broker(users("a")),
+			[]string{"access: nobody is asked for a password → clients are asked for a password; needs a restart"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,6 +60,9 @@ func (s *Server) Reload(ctx context.Context, dry bool) (*Reload, error) {
 		s.refused(err)
 		return nil, err
 	}
+	if s.access != nil && merged.Access != nil {
+		s.access.Set(*merged.Access)
+	}
 	s.config.Store(merged)
 	s.o.Log.Info("configuration reloaded", "file", next.File, "changes", len(r.Changes))
 	return r, nil
