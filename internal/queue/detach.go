@@ -53,6 +53,11 @@ func (m *Machine) upTo(k *Consumer, last int64) func(*Item) bool {
 	switch {
 	case at == 0:
 		return delivered
+	case end != nil && k.settled.position == at && k.settled.number < end.number:
+		// It gave that one up, and has it again by a broker-side policy. The client
+		// means the first time: had its application the second one, it would have said
+		// so by another POISON before it went, as it is past its limit (C01).
+		return func(it *Item) bool { return it.number < k.settled.number || delivered(it) }
 	case end != nil && end.place == out && end.consumer == k:
 		return func(it *Item) bool { return it.number <= end.number || delivered(it) }
 	case k.settled.position == at:

@@ -369,7 +369,7 @@ func (q *naive) had(c *naiveConsumer, held []*naiveItem, d Detach) []bool {
 		switch {
 		case known && it.covered && it.attempt == open:
 			had[i] = true
-		case known && at >= 0:
+		case known && at >= 0 && !(c.settled[0].position == uint64(d.Last) && c.settled[0].handed < held[at].handed):
 			had[i] = i <= at
 		case known && d.Last > 0 && c.settled[0].position == uint64(d.Last):
 			had[i] = it.handed < c.settled[0].handed
