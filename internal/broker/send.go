@@ -185,7 +185,7 @@ func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
 		return nil, err
 	}
 	u := b.newUnit()
-	u.sends = append(u.sends, m)
+	u.sent(m)
 	for _, c := range copies {
 		u.add(c, m)
 	}

@@ -256,7 +256,7 @@ func (t *transaction) unit(ctx context.Context, by *Connection) (*unit, error) {
 				return nil, err
 			}
 		}
-		u.sends = append(u.sends, m)
+		u.sent(m)
 		own := by != nil && s.from == by.info.ID
 		alone = alone && own
 		for _, c := range copies {

@@ -35,6 +35,13 @@ func (b *Broker) newUnit() *unit {
 	return &unit{b: b, batch: new(records.Batch), bodies: map[*message.Message]*sharedBody{}}
 }
 
+// sent notes that a message was sent, for those who watch (see toldSent).
+func (u *unit) sent(m *message.Message) {
+	if u.b.watchers.Load() > 0 {
+		u.sends = append(u.sends, m)
+	}
+}
+
 // add puts a copy of the message original into the unit. What differs about the
 // copy, its destination, goes into an overlay, so that all share one body.
 func (u *unit) add(c copyFor, original *message.Message) {

@@ -39,6 +39,8 @@
 //   - no consumer holds more than its window and what widened it allow;
 //   - of the items that a consumer wants, those of a lane that never came back leave
 //     in the order of their positions, behind those that did;
+//   - of a message group, no item is handed out while one that was here before it
+//     waits, or is to come back (TestGroupLaws);
 //   - an attempt is counted once, however many signals tell of its end;
 //   - a count never falls while the item is in the queue, unless the rules keep it
 //     in its own dead letter queue;

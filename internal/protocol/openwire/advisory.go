@@ -32,7 +32,8 @@ type Advisories struct {
 	wake       chan struct{} // holds one token while there is something to do
 
 	mu      sync.Mutex
-	todo    []notice // bounded by what the broker does in the time that it takes to publish the first
+	todo    []notice // at most maxNotices beside those of temporary destinations and of sessions that wait
+	dropped int      // since the last time that this was logged
 	stopped bool
 }
 
@@ -85,11 +86,20 @@ func (a *Advisories) after(f func()) {
 	}
 }
 
+// maxNotices is how many events may wait to be published. Beyond it they are left
+// out, and the log says how many: who watches every message of a busy broker must
+// not take its memory. Those of temporary destinations are never left out.
+const maxNotices = 10_000
+
 // add reports whether the notice will be seen to.
 func (a *Advisories) add(n notice) bool {
 	a.mu.Lock()
 	ok := !a.stopped
-	if ok {
+	switch {
+	case !ok:
+	case len(a.todo) >= maxNotices && n.call == nil && !n.event.Destination.IsTemporary():
+		a.dropped++
+	default:
 		a.todo = append(a.todo, n)
 	}
 	a.mu.Unlock()
@@ -106,6 +116,7 @@ func (a *Advisories) Run(ctx context.Context, b Broker) error {
 		for _, n := range a.take(false) {
 			a.carryOut(ctx, b, n)
 		}
+		a.confess(ctx)
 		select {
 		case <-a.wake:
 		case <-ctx.Done():
@@ -117,6 +128,17 @@ func (a *Advisories) Run(ctx context.Context, b Broker) error {
 		}
 	}
 	return nil
+}
+
+// confess logs what was left out.
+func (a *Advisories) confess(ctx context.Context) {
+	a.mu.Lock()
+	n := a.dropped
+	a.dropped = 0
+	a.mu.Unlock()
+	if n > 0 {
+		a.log.LogAttrs(ctx, slog.LevelWarn, "advisories were left out: they came faster than they can be published", slog.Int(keyCount, n))
+	}
 }
 
 func (a *Advisories) take(last bool) []notice {

@@ -1,0 +1,133 @@
+package broker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+)
+
+// TestC24AGroupStaysInOrderThroughADelayedRetry: two consumers of prefetch 1 commit
+// everything but roll A0 back, always or once; the restart in between changes
+// nothing of the order.
+func TestC24AGroupStaysInOrderThroughADelayedRetry(t *testing.T) {
+	for name, tt := range map[string]struct {
+		failures int
+		kill     bool // the power goes after the first failure
+	}{
+		"A0 always fails": {3, false}, "A0 fails once": {1, false}, "a crash while it waits": {1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, policed(2, time.Second, time.Second, 1), func(h *house) {
+				x := &groupCase{h: h, owners: map[string]string{}, start: time.Now()}
+				x.join()
+				for i := range 4 {
+					for _, g := range []string{"A", "B"} {
+						c := x.clients[0]
+						c.must(c.send(c.msg(orders, fmt.Sprint(g, i), func(m *message.Message) { m.GroupID = g }), ""))
+					}
+				}
+				for range 60 {
+					x.step(tt.failures)
+					if tt.kill && x.attempts == 1 {
+						tt.kill = false
+						h.kill()
+						x.owners = map[string]string{} // who owns a group is not stored
+						x.join()
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+				want := map[string][]string{"A": {"A0", "A1", "A2", "A3"}, "B": {"B0", "B1", "B2", "B3"}}
+				if tt.failures > 2 {
+					want["A"] = want["A"][1:]
+				}
+				if diff := cmp.Diff(want, x.committed); diff != "" {
+					t.Errorf("committed (-want +got):\n%s", diff)
+				}
+				if tt.failures <= 2 {
+					return
+				}
+				owner := x.owners["A"]
+				if o, err := h.broker.Redrive(h.t.Context(), At(dlq), Selection{}); err != nil || o.Taken != 1 {
+					t.Fatalf("redrive: %+v, %v", o, err)
+				}
+				x.step(0)
+				if n := len(x.committed["A"]); n != 4 || x.committed["A"][3] != "A0" || x.owners["A"] != owner {
+					t.Errorf("after the redrive: %v, of %s, was %s", x.committed["A"], x.owners["A"], owner)
+				}
+			})
+		})
+	}
+}
+
+// A groupCase is two consumers that look what they have got now and then.
+type groupCase struct {
+	h         *house
+	clients   []*client
+	consumers []string
+	owners    map[string]string // by group
+	committed map[string][]string
+	attempts  int // of A0
+	last      time.Time
+	start     time.Time
+	tx        int
+}
+
+func (x *groupCase) join() {
+	if x.committed == nil {
+		x.committed = map[string][]string{}
+	}
+	x.clients, x.consumers = nil, nil
+	for range 2 {
+		c := x.h.client()
+		x.clients = append(x.clients, c)
+		x.consumers = append(x.consumers, c.consume(orders, func(s *ConsumerSpec) { s.Prefetch = 1 }))
+	}
+}
+
+// step lets both consumers handle what they have.
+func (x *groupCase) step(failures int) {
+	x.h.t.Helper()
+	for again := true; again; {
+		again = false
+		for i, c := range x.clients {
+			for _, d := range c.take() {
+				again = true
+				x.handle(i, c, d, failures)
+			}
+		}
+	}
+}
+
+func (x *groupCase) handle(i int, c *client, d Delivery, failures int) {
+	t, body, k := x.h.t, string(d.Message.Body), x.consumers[i]
+	group := body[:1]
+	if owner := x.owners[group]; owner != "" && owner != k {
+		t.Errorf("%s came to %s, its group is that of %s", body, k, owner)
+	}
+	x.owners[group] = k
+	x.tx++
+	tx := fmt.Sprintf("TX:%d", x.tx)
+	if body == "A0" && x.attempts < failures {
+		if x.attempts++; x.attempts > 1 {
+			if gap := time.Since(x.last); gap < time.Second || gap > 1500*time.Millisecond {
+				t.Errorf("attempt %d came after %v", x.attempts, gap)
+			}
+		}
+		x.last = time.Now()
+		c.rollBack(k, d, tx)
+		c.must(c.ack(queue.Poison, k, d, d, 1, "", poisonText(1)))
+		return
+	}
+	c.must(c.c.Begin(tx))
+	c.must(c.ack(queue.Standard, k, d, d, 1, tx))
+	c.must(c.settle(c.c.Commit, tx))
+	x.committed[group] = append(x.committed[group], body)
+	if late := time.Since(x.start); group == "B" && late > time.Second {
+		t.Errorf("%s was committed after %v", body, late)
+	}
+}
