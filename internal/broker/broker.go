@@ -126,6 +126,7 @@ func New(o Options) (*Broker, error) {
 		return nil, err
 	}
 	b.watchDisk()
+	b.watchOffline()
 	b.watchTransactions()
 	if !o.NoScheduler {
 		b.scheduler = newScheduler(b)

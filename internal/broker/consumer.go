@@ -482,7 +482,7 @@ func (k *consumer) detach(cmd queue.Detach, done func(error)) {
 	b.mu.Lock()
 	delete(b.patterns, k)
 	if k.sub != nil && k.sub.durable && k.sub.user == k {
-		k.sub.user = nil // the next one may attach at once: its command comes behind ours
+		k.sub.user, k.sub.left = nil, k.c.b.now() // the next one may attach at once: its command comes behind ours
 	}
 	b.mu.Unlock()
 	if k.browser != nil {

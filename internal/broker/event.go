@@ -7,38 +7,39 @@ type EventKind uint8
 
 // What a broker tells of.
 const (
-	DeadLettered        EventKind = iota // a message went to the destination Text
-	Expired                              // a message's time to live passed
-	Discarded                            // a message was dropped, for the reason Text
-	Suppressed                           // a message that a producer sent again was not added twice
-	Kept                                 // a dead letter failed in its own dead letter queue and stays there
-	StrayAck                             // an acknowledgement that fits nothing was ignored; Text tells
-	Failed                               // a delivery attempt failed, for the cause Text
-	Inconsistent                         // the store held fewer entries of a queue than it counted
-	Redriven                             // a dead letter went back to the destination Text
-	TempAdded                            // a temporary destination of Connection came to be
-	TempRemoved                          // a temporary destination of Connection is gone
-	QueueAdded                           // a queue or topic came to be
-	QueueRemoved                         // a queue or topic is gone
-	ClientJoined                         // Connection, with its ClientID
-	ClientLeft                           // Connection
-	DiskLow                              // the disk's free space is below the limit; Text tells
-	DiskEnough                           // it is above again
-	DestinationLost                      // a commit failed and the destination was stopped; Text tells
-	Moved                                // someone moved a message to the destination Text
-	ConsumerJoined                       // Spec of Connection; Count: how many consume the destination now
-	ConsumerLeft                         // Spec of Connection; Count as above
-	ProducerJoined                       // Producer of Connection; Count: how many produce to the destination now
-	ProducerLeft                         // Producer of Connection; Count as above
-	MessageSent                          // Copy came to the destination
-	MessageConsumed                      // Copy was acknowledged
-	MessageDispatched                    // Copy went to Consumer
-	NoConsumer                           // Copy, not persistent, came while nobody consumes the destination
-	SlowConsumer                         // the window of Consumer is full while messages wait
-	FastProducer                         // Producer is held back, or refused
-	Full                                 // nothing more may be stored in the destination; Text: what is full
-	TransactionTimedOut                  // a distributed transaction of Connection took too long and was rolled back; Text tells
-	eventKinds                           // how many there are
+	DeadLettered         EventKind = iota // a message went to the destination Text
+	Expired                               // a message's time to live passed
+	Discarded                             // a message was dropped, for the reason Text
+	Suppressed                            // a message that a producer sent again was not added twice
+	Kept                                  // a dead letter failed in its own dead letter queue and stays there
+	StrayAck                              // an acknowledgement that fits nothing was ignored; Text tells
+	Failed                                // a delivery attempt failed, for the cause Text
+	Inconsistent                          // the store held fewer entries of a queue than it counted
+	Redriven                              // a dead letter went back to the destination Text
+	TempAdded                             // a temporary destination of Connection came to be
+	TempRemoved                           // a temporary destination of Connection is gone
+	QueueAdded                            // a queue or topic came to be
+	QueueRemoved                          // a queue or topic is gone
+	ClientJoined                          // Connection, with its ClientID
+	ClientLeft                            // Connection
+	DiskLow                               // the disk's free space is below the limit; Text tells
+	DiskEnough                            // it is above again
+	DestinationLost                       // a commit failed and the destination was stopped; Text tells
+	Moved                                 // someone moved a message to the destination Text
+	ConsumerJoined                        // Spec of Connection; Count: how many consume the destination now
+	ConsumerLeft                          // Spec of Connection; Count as above
+	ProducerJoined                        // Producer of Connection; Count: how many produce to the destination now
+	ProducerLeft                          // Producer of Connection; Count as above
+	MessageSent                           // Copy came to the destination
+	MessageConsumed                       // Copy was acknowledged
+	MessageDispatched                     // Copy went to Consumer
+	NoConsumer                            // Copy, not persistent, came while nobody consumes the destination
+	SlowConsumer                          // the window of Consumer is full while messages wait
+	FastProducer                          // Producer is held back, or refused
+	Full                                  // nothing more may be stored in the destination; Text: what is full
+	TransactionTimedOut                   // a distributed transaction of Connection took too long and was rolled back; Text tells
+	SubscriptionTimedOut                  // a durable subscription that nobody used was removed; Text tells
+	eventKinds                            // how many there are
 )
 
 // An Event tells of something that happened.

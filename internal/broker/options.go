@@ -44,6 +44,8 @@ type Options struct {
 	UserID bool
 	// RejectDurable refuses durable subscriptions.
 	RejectDurable bool
+	// Offline ends durable subscriptions that nobody uses; zero: none.
+	Offline OfflineLimit
 	// ForcePersistent makes all that clients send persistent, or nothing; nil: as
 	// the producers say (forcePersistencyModeBrokerPlugin).
 	ForcePersistent *bool

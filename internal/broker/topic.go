@@ -22,6 +22,7 @@ type subscription struct {
 	clientID string
 	name     string
 	user     *consumer // who consumes it now; nil: an inactive durable subscription
+	left     int64     // when its last user left, or the broker started, Unix milliseconds; guarded as user
 }
 
 // wants reports whether the subscription is to get a message that the connection
@@ -94,7 +95,7 @@ func (b *Broker) openSubscription(i records.QueueInfo) (*subscription, error) {
 		return nil, err
 	}
 	s := &subscription{topic: i.Destination, parts: i.Destination.Parts(), selector: sel, text: i.Selector,
-		noLocal: i.NoLocal, durable: true, clientID: i.ClientID, name: i.Subscription}
+		noLocal: i.NoLocal, durable: true, clientID: i.ClientID, name: i.Subscription, left: b.now()}
 	s.d = b.newDestination(i.Destination, s, i.ID, true)
 	if err := s.d.start(b.ctx); err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (b *Broker) subscribe(ctx context.Context, k *consumer, sel *selector.Selec
 		b.mu.Unlock()
 		err := b.mayDiscard(old.d)
 		b.mu.Lock()
-		old.user = nil
+		old.user, old.left = nil, b.now()
 		if err == nil {
 			b.removeSubscriptionLocked(old)
 		}
@@ -213,7 +214,7 @@ func (b *Broker) durableLocked(clientID, name string) *subscription {
 func (b *Broker) leave(s *subscription, k *consumer) {
 	b.mu.Lock()
 	if s.user == k {
-		s.user = nil
+		s.user, s.left = nil, b.now()
 	}
 	if !s.durable {
 		b.removeSubscriptionLocked(s)
@@ -231,25 +232,31 @@ func (c *Connection) Unsubscribe(ctx context.Context, name string) error {
 	b := c.b
 	b.mu.Lock()
 	s := b.durableLocked(c.info.ClientID, name)
-	if s == nil || s.user != nil {
-		b.mu.Unlock()
-		if s == nil {
-			return fmt.Errorf("durable subscription %s of client %s: %w", name, c.info.ClientID, message.ErrNotFound)
-		}
-		return fmt.Errorf("durable subscription %s of client %s is in use: %w", name, c.info.ClientID, message.ErrState)
-	}
 	b.mu.Unlock()
+	if s == nil {
+		return fmt.Errorf("durable subscription %s of client %s: %w", name, c.info.ClientID, message.ErrNotFound)
+	}
+	return b.unsubscribe(ctx, s)
+}
+
+// unsubscribe deletes a durable subscription that nobody uses.
+func (b *Broker) unsubscribe(ctx context.Context, s *subscription) error {
+	b.mu.Lock()
+	taken := s.user != nil
+	b.mu.Unlock()
+	if taken {
+		return s.inUse()
+	}
 	if err := b.mayDiscard(s.d); err != nil {
 		return err
 	}
 	b.mu.Lock()
-	taken := s.user != nil
-	if !taken {
+	if taken = s.user != nil; !taken {
 		b.removeSubscriptionLocked(s)
 	}
 	b.mu.Unlock()
 	if taken {
-		return fmt.Errorf("durable subscription %s of client %s is in use: %w", name, c.info.ClientID, message.ErrState)
+		return s.inUse()
 	}
 	return b.discard(ctx, s.d)
 }

@@ -98,6 +98,11 @@ type Config struct {
 	// UserID writes who sent a message into its JMSXUserID, whatever the sender says
 	// (populateJMSXUserID); default false.
 	UserID bool
+	// OfflineSubscriptionLimit is after which time a durable subscription that nobody
+	// uses is removed, with its messages (offlineDurableSubscriberTimeout); 0: never.
+	OfflineSubscriptionLimit time.Duration
+	// OfflineSubscriptionCheck is how often is looked; 0: every five minutes.
+	OfflineSubscriptionCheck time.Duration
 	// RejectDurableConsumers refuses durable subscriptions; default false.
 	RejectDurableConsumers bool
 	// Access says who clients are and what they may do; nil: nobody is asked.

@@ -216,6 +216,8 @@ func anyConfig(t *rapid.T) *Config {
 	case 2:
 		c.NoScheduler = true
 	}
+	c.OfflineSubscriptionLimit = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "offline")
+	c.OfflineSubscriptionCheck = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "offline check")
 	c.TransactionTimeout = rapid.SampledFrom([]time.Duration{0, 1500 * time.Millisecond, 5 * time.Minute}).Draw(t, "transactions")
 	c.MaxSchedulerRepeat = rapid.SampledFrom([]int{0, 5}).Draw(t, "repeat")
 	if some("address-settings") {

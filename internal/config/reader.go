@@ -154,6 +154,10 @@ func (w *walker) broker(e *element) {
 	w.cfg.NoScheduler = says && !w.cfg.SchedulerSupport
 	w.int(e, "maxSchedulerRepeatAllowed", 1, &w.cfg.MaxSchedulerRepeat)
 	w.bool(e, "populateJMSXUserID", &w.cfg.UserID)
+	w.intBetween(e, "offlineDurableSubscriberTimeout", -1, math.MaxInt64, func(n int64) {
+		w.cfg.OfflineSubscriptionLimit = redelivery.FromMillis(max(n, 0))
+	})
+	w.intBetween(e, "offlineDurableSubscriberTaskSchedule", 1, math.MaxInt64, func(n int64) { w.cfg.OfflineSubscriptionCheck = redelivery.FromMillis(n) })
 	w.bool(e, "rejectDurableConsumers", &w.cfg.RejectDurableConsumers)
 	w.needScheduler(e)
 	w.virtualTopics(e)

@@ -42,20 +42,21 @@ var eventLines = map[broker.EventKind]struct {
 	level slog.Level
 	text  string
 }{
-	broker.DeadLettered:        {slog.LevelWarn, "message became a dead letter"},
-	broker.Expired:             {slog.LevelInfo, "message expired"},
-	broker.Discarded:           {slog.LevelWarn, "message discarded"},
-	broker.Suppressed:          {slog.LevelInfo, "message sent again was not added twice"},
-	broker.Kept:                {slog.LevelWarn, "message failed in its own dead letter queue, and stays there"},
-	broker.StrayAck:            {slog.LevelInfo, "acknowledgement fits nothing, ignored"},
-	broker.Failed:              {slog.LevelInfo, "delivery failed"},
-	broker.Inconsistent:        {slog.LevelError, "the store holds fewer entries of the queue than it counted"},
-	broker.Redriven:            {slog.LevelInfo, "dead letter brought back"},
-	broker.Moved:               {slog.LevelInfo, "message moved by hand"},
-	broker.DiskLow:             {slog.LevelError, "disk nearly full"},
-	broker.DiskEnough:          {slog.LevelInfo, "disk has room again"},
-	broker.TransactionTimedOut: {slog.LevelWarn, "distributed transaction timed out"},
-	broker.DestinationLost:     {slog.LevelError, "destination stopped; it is opened anew from the store"},
+	broker.DeadLettered:         {slog.LevelWarn, "message became a dead letter"},
+	broker.Expired:              {slog.LevelInfo, "message expired"},
+	broker.Discarded:            {slog.LevelWarn, "message discarded"},
+	broker.Suppressed:           {slog.LevelInfo, "message sent again was not added twice"},
+	broker.Kept:                 {slog.LevelWarn, "message failed in its own dead letter queue, and stays there"},
+	broker.StrayAck:             {slog.LevelInfo, "acknowledgement fits nothing, ignored"},
+	broker.Failed:               {slog.LevelInfo, "delivery failed"},
+	broker.Inconsistent:         {slog.LevelError, "the store holds fewer entries of the queue than it counted"},
+	broker.Redriven:             {slog.LevelInfo, "dead letter brought back"},
+	broker.Moved:                {slog.LevelInfo, "message moved by hand"},
+	broker.DiskLow:              {slog.LevelError, "disk nearly full"},
+	broker.DiskEnough:           {slog.LevelInfo, "disk has room again"},
+	broker.TransactionTimedOut:  {slog.LevelWarn, "distributed transaction timed out"},
+	broker.SubscriptionTimedOut: {slog.LevelWarn, "durable subscription removed, with its messages: nobody has used it for too long"},
+	broker.DestinationLost:      {slog.LevelError, "destination stopped; it is opened anew from the store"},
 }
 
 func (l *eventLog) listen(e broker.Event) {

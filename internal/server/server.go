@@ -130,6 +130,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 		Stamping:        stamping(c.TimeStamping),
 		ForcePersistent: c.ForcePersistent,
 		UserID:          c.UserID,
+		Offline:         broker.OfflineLimit{After: c.OfflineSubscriptionLimit, Every: c.OfflineSubscriptionCheck},
 		RejectDurable:   c.RejectDurableConsumers,
 		Lifetimes:       c.Resolver().Lifetimes(),
 		Unrouted:        c.Resolver().Unrouted(),
