@@ -33,7 +33,7 @@ race-disk:
 interop: $(BIN)
 	NIXIE_BIN=$(CURDIR)/$(BIN) mvn -q -B -f interop/pom.xml test
 
-# The Go client's tests against Debian's ActiveMQ; about two minutes.
+# The Go client's tests against Debian's ActiveMQ; about five minutes.
 jms-reference:
 	NIXIE_JMS_URL=start $(GO) test -count=1 -timeout 20m ./jms
 

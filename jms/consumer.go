@@ -329,7 +329,7 @@ func (k *Consumer) receive(ctx context.Context, until time.Time, noWait bool) (*
 		case pulling && k.pull == noPull && c.link != nil && !(pulled && k.finished):
 			k.sendPullLocked(now, until, noWait)
 			pulled = true
-		case pulling && k.pull == endlessPull && (noWait || !until.IsZero() && !now.Before(until)):
+		case pulling && k.pull != timedPull && (noWait || !until.IsZero() && !now.Before(until)): // asked before, or no broker to ask
 			c.mu.Unlock()
 			return nil, &Error{Op: op, Kind: ErrNoMessage}
 		}

@@ -120,7 +120,9 @@ func TestC21ProcessedOnceAcrossCuts(t *testing.T) {
 			}
 			return nil
 		}))
-		rest(time.Minute)
+		for range 10 {
+			rest(time.Minute)
+		}
 		if !slices.Equal(got, sent) {
 			t.Errorf("processed %v", got)
 		}

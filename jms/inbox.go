@@ -192,12 +192,15 @@ func (in *inbox) report(d *delivery) {
 	if in.s.prefetch == 0 || 2*in.unreported < in.s.prefetch {
 		return
 	}
-	first := in.reportFrom
-	if first == nil || first.stage == gone {
+	first, last := in.reportFrom, d
+	switch {
+	case first == nil || first.stage == gone:
 		first = d
+	case first.order > d.order: // redelivered out of order
+		first, last = d, first
 	}
 	in.acks = append(in.acks, &wire.MessageAck{Destination: d.from, ConsumerID: in.s.consumer, AckType: wire.AckDelivered,
-		FirstMessageID: first.w.MessageID, LastMessageID: d.w.MessageID, MessageCount: int32(in.unreported)})
+		FirstMessageID: first.w.MessageID, LastMessageID: last.w.MessageID, MessageCount: int32(in.unreported)})
 	in.unreported, in.reportFrom = 0, nil
 }
 

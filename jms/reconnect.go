@@ -311,11 +311,12 @@ func (c *Connection) interrupted(l *link, why error) {
 		return
 	}
 	c.link = nil
-	if c.closing || c.url.failover == nil {
-		if c.closing {
-			c.endAllLocked(why)
-			return
-		}
+	c.parts.Go(l.close) // waits for what is left of it; parts is not yet waited for while there is a link
+	switch {
+	case c.closing:
+		c.endAllLocked(why)
+		return
+	case c.url.failover == nil:
 		c.failLocked(why)
 		return
 	}
@@ -330,7 +331,6 @@ func (c *Connection) interrupted(l *link, why error) {
 	case c.brokers.broken <- struct{}{}:
 	default:
 	}
-	c.parts.Go(l.close)
 }
 
 // connectionControlLocked goes where the broker wants its clients (OpenWire 13). A plain

@@ -201,3 +201,19 @@ func TestTraceOfACloseInATransaction(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// R-EDGE-52: what was processed is acknowledged before the failed message comes again.
+func TestTraceOfAnOptimizedFailure(t *testing.T) {
+	got := traced(t, "tcp://room?jms.optimizeAcknowledge=true&jms.prefetchPolicy.queuePrefetch=100&jms.redeliveryPolicy.initialRedeliveryDelay=0", func(t *testing.T, c *Connection) {
+		k := must(session(t, c, AutoAcknowledge).CreateConsumer(t.Context(), Queue("A")))(t)
+		ok(t, k.Handle(func(_ context.Context, m *Message) error {
+			if m.Text() == "6" && !m.Redelivered() {
+				return errors.New("once")
+			}
+			return nil
+		}))
+	})
+	if want := []string{"STANDARD(#1..#5,5)", "REDELIVERED(#6..#6,1)", "STANDARD(#6..#12,7)"}; len(got) < 3 || !slices.Equal(got[:3], want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
