@@ -3,6 +3,7 @@ package openwire
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
@@ -90,13 +91,31 @@ func xidOf(id *wire.XATransactionID) message.XID {
 	return message.XID{Format: id.FormatID, Global: string(id.GlobalTransactionID), Branch: string(id.BranchQualifier)}
 }
 
+// maxRecovered is how many transactions a RECOVER lists, the oldest. The wire's arrays
+// end at 32,767; a longer list would end the connection of every transaction manager
+// that asks, and nothing could be recovered any more. What is left out is listed when
+// those before it have ended, as a manager asks again.
+const maxRecovered = 10_000
+
+// maxRecoveredShare is the part of the frame that a client takes which the names in such
+// a list may fill.
+const maxRecoveredShare = 4
+
 // recover lists what is prepared (OpenWire 11): never null, or clients fail.
 func (s *session) recover(c *wire.TransactionInfo) {
 	if !c.ResponseRequired {
 		return
 	}
+	all := s.server.o.Broker.Recover()
 	data := []wire.DataStructure{}
-	for _, x := range s.server.o.Broker.Recover() {
+	room := s.settings.MaxFrame / maxRecoveredShare
+	for _, x := range all {
+		room -= int64(len(x.Global) + len(x.Branch))
+		if len(data) == maxRecovered || room < 0 && len(data) > 0 {
+			s.log.LogAttrs(s.ctx, slog.LevelWarn, "more transactions are prepared than are listed at a time; the others are when these have ended",
+				slog.Int(keyCount, len(all)), slog.Int("listed", len(data)))
+			break
+		}
 		data = append(data, &wire.XATransactionID{FormatID: x.Format, GlobalTransactionID: []byte(x.Global), BranchQualifier: []byte(x.Branch)})
 	}
 	s.out.post(&wire.DataArrayResponse{CorrelationID: c.CommandID, Data: data})

@@ -300,3 +300,32 @@ func TestEveryKindHasAnXACode(t *testing.T) { // OpenWire 11
 		}
 	}
 }
+
+// TestXARecoverOfVeryMany: what is prepared can be recovered however much it is, in
+// several turns (OpenWire 11; an array on the wire has 32,767 elements at the most).
+func TestXARecoverOfVeryMany(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		many, nameBytes int
+		want            int
+	}{
+		"as many as are listed": {maxRecovered, 4, maxRecovered},
+		"too many for an array": {40_000, 4, maxRecovered},
+		"names of great length": {1_000, 30_000, DefaultMaxFrameBytes / maxRecoveredShare / 30_001},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inScript(t, nil, func(h *house, s *script) {
+				for i := range c.many {
+					s.prepared = append(s.prepared, message.XID{Format: 1, Global: fmt.Sprintf("%0*d", c.nameBytes, i), Branch: "b"})
+				}
+				p := h.client()
+				got := p.recovers()
+				if len(got) != c.want || got[0] != s.prepared[0].String() || got[c.want-1] != s.prepared[c.want-1].String() {
+					t.Errorf("RECOVER lists %d of %d, want %d", len(got), c.many, c.want)
+				}
+				p.hangUp()
+			})
+		})
+	}
+}
