@@ -42,7 +42,10 @@ func (b *Broker) Transactions() []TransactionStatus {
 		br.measure(&all[i])
 	}
 	slices.SortFunc(all, func(x, y TransactionStatus) int {
-		return cmp.Or(cmp.Compare(x.Begun, y.Begun), cmp.Compare(x.XID.String(), y.XID.String()))
+		if n := cmp.Compare(x.Begun, y.Begun); n != 0 {
+			return n // the names are only made where they decide: there may be very many
+		}
+		return cmp.Compare(x.XID.String(), y.XID.String())
 	})
 	return all
 }
