@@ -96,7 +96,7 @@ var policyAttrs = []attr{
 // policyChildren are the elements inside an entry.
 var policyChildren = []*part{
 	deadLetterStrategyPart,
-	{name: "slowConsumerStrategy", fate: refused, why: "slow consumers would keep their messages instead of being closed; remove it, and set a prefetch that such a consumer can handle", opaque: true},
+	slowConsumerPart,
 	{name: "dispatchPolicy", fate: leftOut, why: "queues serve their consumers in turn, topics serve every subscription in the same order", opaque: true},
 	{name: "subscriptionRecoveryPolicy", fate: accepted, children: recoveryParts},
 	{name: "pendingMessageLimitStrategy", fate: accepted, children: []*part{

@@ -351,3 +351,37 @@ func TestOtherSpellings(t *testing.T) {
 		t.Error(problems)
 	}
 }
+
+// TestSlowConsumers is R-XML-22, R-BRK-40 and R-BRK-41: who does not acknowledge has
+// a time limit.
+func TestSlowConsumers(t *testing.T) {
+	t.Parallel()
+	entry := func(strategy string) string {
+		return `<broker><destinationPolicy><policyMap><policyEntries><policyEntry queue="Q"><slowConsumerStrategy>` + strategy +
+			`</slowConsumerStrategy></policyEntry></policyEntries></policyMap></destinationPolicy></broker>`
+	}
+	for strategy, want := range map[string]time.Duration{
+		`<abortSlowAckConsumerStrategy/>`: 30 * time.Second,
+		`<abortSlowAckConsumerStrategy maxTimeSinceLastAck="5000" ignoreIdleConsumers="true"/>`:                                                                                                               5 * time.Second,
+		`<bean xmlns="http://www.springframework.org/schema/beans" class="org.apache.activemq.broker.region.policy.AbortSlowAckConsumerStrategy"><property name="maxTimeSinceLastAck" value="60000"/></bean>`: time.Minute,
+	} {
+		c, _, problems := load(entry(strategy))
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", strategy, problems)
+			continue
+		}
+		if got := c.Resolver().Policy(message.Destination{Kind: message.Queue, Name: "Q"}).AckTimeout; got != want {
+			t.Errorf("%s: %v, want %v", strategy, got, want)
+		}
+	}
+	for strategy, want := range map[string]string{
+		`<abortSlowConsumerStrategy/>`:                                   "remove it, and set a prefetch",
+		`<abortSlowAckConsumerStrategy/><abortSlowAckConsumerStrategy/>`: "has one strategy for slow consumers",
+		`<abortSlowAckConsumerStrategy maxTimeSinceLastAck="0"/>`:        "0 is not between 1 and",
+		`<abortSlowAckConsumerStrategy maxTimeSinceLastAcks="1"/>`:       "did you mean maxTimeSinceLastAck?",
+	} {
+		if _, _, problems := load(entry(strategy)); !strings.Contains(fmt.Sprint(problems), want) {
+			t.Errorf("%s: %v, want %s", strategy, problems, want)
+		}
+	}
+}

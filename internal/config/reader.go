@@ -335,5 +335,6 @@ func (w *walker) settings(e *element) PolicyEntry {
 	}
 	p.Rules = redelivery.Rules{Source: p.Source}
 	w.strategy(e, &p)
+	w.slowConsumers(e, &p)
 	return p
 }

@@ -53,7 +53,7 @@ var entryFields = []field{
 	windowField("durableTopicPrefetch", func(p *config.Prefetch) *int { return p.DurableTopic }),
 	{name: "allConsumersExclusive", words: []string{"allConsumersExclusiveByDefault"}, applies: func(e *config.Effective) bool { return e.AllConsumersExclusive },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.AllConsumersExclusive) }},
-	{name: "ackTimeout", applies: func(e *config.Effective) bool { return e.AckTimeout > 0 },
+	{name: "ackTimeout", words: []string{"maxTimeSinceLastAck", "slowConsumerStrategy"}, applies: func(e *config.Effective) bool { return e.AckTimeout > 0 },
 		text: func(e *config.Effective) string { return e.AckTimeout.String() }},
 	{name: "duplicates", text: func(e *config.Effective) string { return duplicates[e.Rules.Duplicates] }},
 	{name: "dropWithoutPolicy", words: []string{"fallbackToDeadLetter"}, applies: func(e *config.Effective) bool { return !hasPolicy(e) },
