@@ -148,7 +148,7 @@ func (s *Session) subscribe(ctx context.Context, op string, d Destination, optio
 func (s *Session) inboxSettings(k *Consumer, o *consumerOptions) inboxSettings {
 	c := s.c
 	t := inboxSettings{
-		consumer: k.id, mode: s.mode, topic: k.from.IsTopic(), browser: o.browser,
+		consumer: k.id, mode: s.mode, topic: k.from.IsTopic(), durable: o.subscription != "", browser: o.browser,
 		nonBlocking: c.o.NonBlockingRedelivery, prioritized: c.o.MessagePrioritySupported,
 		expiry: c.o.ConsumerExpiryCheckEnabled, prefetch: int(k.info.PrefetchSize), jitter: jitter, policy: k.policyFor,
 	}

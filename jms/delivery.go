@@ -38,10 +38,8 @@ type delivery struct {
 	handled  bool // a handler has it at present
 	settled  bool // orphan: acknowledged while its copy had not come
 	failed   bool // orphan: failed while its copy had not come
-	closing  bool // its consumer is closed: no redelivery
-	inFront  bool // it was delivered before, and goes before what is ready
-	resumed  int  // times it was adopted again after a fail-over
-	failures int  // local failures that count
+	cuts     int  // orphan: fail-overs since it became one
+	failures int  // local failures
 
 	prev, next *delivery // in the consumer's outstanding list
 }

@@ -44,6 +44,7 @@ type inboxSettings struct {
 	nonBlocking bool
 	prioritized bool
 	topic       bool
+	durable     bool // topic: a durable subscription
 	browser     bool
 	expiry      bool // look at the expiration
 	optimize    bool

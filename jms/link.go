@@ -67,6 +67,7 @@ type source interface {
 type item struct {
 	cmd    wire.DataStructure
 	failed func(error) // told when the command has no form on the wire; may be nil
+	skip   func() bool // asked when its turn has come: true leaves it out; may be nil
 }
 
 // dial connects to an endpoint and negotiates (OpenWire 2). The context bounds
@@ -288,11 +289,15 @@ func (l *link) write() error {
 		for len(items) > 0 {
 			buf = buf[:0]
 			for len(items) > 0 && len(buf) < batchBytes {
-				var err error
-				if buf, err = l.enc.Append(buf, items[0].cmd); err != nil && items[0].failed != nil {
-					items[0].failed(err)
-				}
+				it := items[0]
 				items = items[1:]
+				if it.skip != nil && it.skip() {
+					continue
+				}
+				var err error
+				if buf, err = l.enc.Append(buf, it.cmd); err != nil && it.failed != nil {
+					it.failed(err)
+				}
 			}
 			if _, err := l.conn.Write(buf); err != nil {
 				l.source.unwritten()

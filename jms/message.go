@@ -2,6 +2,7 @@ package jms
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
@@ -106,8 +107,12 @@ func (m *Message) toWire(compress bool) (*wire.Message, error) {
 	if err := encodeBody(w, m.Body, compress); err != nil {
 		return nil, err
 	}
-	if len(m.Properties) > 0 {
-		props, err := toMap(m.Properties)
+	own, err := m.ownProperties(w)
+	if err != nil {
+		return nil, err
+	}
+	if len(own) > 0 {
+		props, err := toMap(own)
 		if err == nil {
 			w.MarshalledProperties, err = wire.AppendMap(nil, props)
 		}
@@ -116,6 +121,33 @@ func (m *Message) toWire(compress bool) (*wire.Message, error) {
 		}
 	}
 	return w, nil
+}
+
+// ownProperties are the properties without those that have a field of their own on the
+// wire (OpenWire 6.4), which go there.
+func (m *Message) ownProperties(w *wire.Message) (Properties, error) {
+	group, seq := m.Properties["JMSXGroupID"], m.Properties["JMSXGroupSeq"]
+	if group == nil && seq == nil {
+		return m.Properties, nil
+	}
+	own := maps.Clone(m.Properties)
+	delete(own, "JMSXGroupID")
+	delete(own, "JMSXGroupSeq")
+	if group != nil {
+		text, err := m.Properties.String("JMSXGroupID")
+		if err != nil {
+			return nil, err
+		}
+		w.GroupID = wire.TextOrNull(text)
+	}
+	if seq != nil {
+		n, err := m.Properties.Int64("JMSXGroupSeq")
+		if err != nil {
+			return nil, err
+		}
+		w.GroupSequence = int32(n)
+	}
+	return own, nil
 }
 
 // fromDispatch is the application's copy of a message (R-CLIENT-03).

@@ -10,9 +10,18 @@ import (
 // delivered as if it were new, and never called poison (R-EDGE-09, C21): it is
 // acknowledged, or takes the place of the one that the application holds.
 
+// maxCuts is for how many fail-overs what was acknowledged is remembered.
+const maxCuts = 3
+
 // interrupt is called when the link has broken.
 func (in *inbox) interrupt() {
 	orphans := map[string]*delivery{}
+	if in.s.topic && !in.s.durable { // nothing of it ever comes again
+		for _, d := range in.had {
+			d.stage = gone
+		}
+		in.waiting, in.had, in.lazy, in.recent, in.orphans = nil, nil, nil, nil, nil
+	}
 	keep := func(d *delivery, settled bool) {
 		d.stage, d.settled = orphan, settled
 		orphans[d.key] = d
@@ -37,7 +46,8 @@ func (in *inbox) interrupt() {
 		keep(d, false)
 	}
 	for key, d := range in.orphans { // of a fail-over before, whose copies never came
-		if _, ok := orphans[key]; !ok && (d.settled || d.stage == orphan) {
+		d.cuts++
+		if _, ok := orphans[key]; !ok && d.stage == orphan && (!d.settled || d.cuts < maxCuts) {
 			orphans[key] = d
 		}
 	}
@@ -90,7 +100,6 @@ func (in *inbox) adopt(o, d *delivery) {
 	o.w.MessageID = d.w.MessageID // the broker may have numbered it anew
 	o.from, o.order, o.told = d.from, d.order, d.told
 	o.stage = delivered
-	o.resumed++
 	in.out.add(o)
 	in.had = append(in.had, o)
 	in.last = max(in.last, o.sequence())

@@ -125,7 +125,7 @@ func (p *Producer) Send(ctx context.Context, m *Message, options ...SendOption) 
 		}
 	}
 	if !sync {
-		c.postLocked(w)
+		p.postLocked(w)
 		if c.o.Send.ProducerWindowBytes > 0 {
 			p.unacked += sizeOf(w)
 		}
@@ -137,6 +137,25 @@ func (p *Producer) Send(ctx context.Context, m *Message, options ...SendOption) 
 	c.mu.Unlock()
 	_, err = c.await(ctx, op, k)
 	return err
+}
+
+// postLocked sends a message that nobody waits for. One that cannot be written spoils its
+// transaction, or goes to the exception listener.
+func (p *Producer) postLocked(w *wire.Message) {
+	c, s, tx := p.session.c, p.session, p.session.tx
+	if w.TransactionID == nil {
+		c.postLocked(w)
+		return
+	}
+	c.numberLocked(w, false)
+	c.enqueueLocked(item{cmd: w, failed: func(err error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if tx.err == nil {
+			tx.err = &Error{Op: "send " + w.MessageID.String(), Kind: ErrMessageFormat, Err: err}
+		}
+		s.changed.ring()
+	}})
 }
 
 // prepare makes the message of the wire and fills in what the sender learns.

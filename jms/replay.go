@@ -26,7 +26,12 @@ func (c *Connection) suspendLocked() {
 		}
 	}
 	for _, s := range c.sessions {
-		for _, k := range s.consumers {
+		for _, k := range slices.Clone(s.consumers) {
+			if k.in.s.browser { // it would see everything again
+				k.failure = &Error{Op: "browse " + k.from.String(), Kind: ErrUnavailable, Text: "the connection failed over"}
+				k.removeLocked()
+				continue
+			}
 			k.in.interrupt()
 			k.pull = noPull
 		}

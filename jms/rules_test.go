@@ -296,3 +296,87 @@ func TestStopAndStart(t *testing.T) {
 		ok(t, c.Close())
 	})
 }
+
+// What has gone back to the broker can no longer be settled, and says so.
+func TestSettlingAfterItsConsumerIsClosed(t *testing.T) {
+	for _, mode := range []AckMode{ClientAcknowledge, IndividualAcknowledge} {
+		everywhere(t, func(t *testing.T, r room) {
+			c := connect(t, factory(t, r, "tcp://room"))
+			s := session(t, c, mode)
+			send(t, session(t, c, AutoAcknowledge), Queue("A"), "1")
+			k := must(s.CreateConsumer(t.Context(), Queue("A")))(t)
+			m := must(k.Receive(t.Context()))(t)
+			ok(t, k.Close())
+			if err := m.Acknowledge(t.Context()); !errors.Is(err, ErrClosed) {
+				t.Errorf("%v: acknowledge: %v", mode, err)
+			}
+			if err := m.Fail(nil); !errors.Is(err, ErrClosed) {
+				t.Errorf("%v: fail: %v", mode, err)
+			}
+			ok(t, c.Close())
+		})
+	}
+}
+
+// OpenWire 6.4: the group is a field, however it was set.
+func TestGroupProperties(t *testing.T) {
+	everywhere(t, func(t *testing.T, r room) {
+		c := connect(t, factory(t, r, "tcp://room"))
+		s := session(t, c, AutoAcknowledge)
+		p := must(s.CreateProducer(t.Context(), Queue("A")))(t)
+		ok(t, p.Send(t.Context(), NewText("x").SetProperty("JMSXGroupID", "g").SetProperty("JMSXGroupSeq", 7).SetProperty("other", true)))
+		m := must(must(s.CreateConsumer(t.Context(), Queue("A")))(t).Receive(t.Context()))(t)
+		if m.GroupID != "g" || m.GroupSequence != 7 || len(m.Properties) != 1 {
+			t.Errorf("group %q, %d, properties %v", m.GroupID, m.GroupSequence, m.Properties)
+		}
+		ok(t, c.Close())
+	})
+}
+
+// A message that does not fit the wire is an error, and spoils its transaction whole.
+func TestTooLargeAMessage(t *testing.T) {
+	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+		c := connect(t, factory(t, r, "tcp://room?wireFormat.maxFrameSize=10000"))
+		big := NewText(strings.Repeat("x", 20000))
+		s := session(t, c, AutoAcknowledge)
+		p := must(s.CreateProducer(t.Context(), Queue("A")))(t)
+		if err := p.Send(t.Context(), big); !errors.Is(err, ErrMessageFormat) {
+			t.Errorf("send: %v", err)
+		}
+		tx := session(t, c, SessionTransacted)
+		p = must(tx.CreateProducer(t.Context(), Queue("A")))(t)
+		ok(t, p.Send(t.Context(), NewText("small")))
+		ok(t, p.Send(t.Context(), big))
+		if err := tx.Commit(t.Context()); !errors.Is(err, ErrTransactionRolledBack) {
+			t.Errorf("commit: %v", err)
+		}
+		ok(t, p.Send(t.Context(), NewText("after")))
+		ok(t, tx.Commit(t.Context()))
+		k := must(s.CreateConsumer(t.Context(), Queue("A")))(t)
+		if got := texts(t, k, time.Second); !slices.Equal(got, []string{"after"}) {
+			t.Errorf("arrived %v", got)
+		}
+		ok(t, c.Close())
+	})
+}
+
+// A topic's messages never come again after a fail-over: a transaction does not wait for
+// them.
+func TestTopicTransactionAcrossACut(t *testing.T) {
+	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+		c := connect(t, factory(t, r, failoverURL))
+		s := session(t, c, SessionTransacted)
+		k := must(s.CreateConsumer(t.Context(), Topic("T")))(t)
+		send(t, session(t, c, AutoAcknowledge), Topic("T"), "x")
+		must(k.Receive(t.Context()))(t)
+		send(t, s, Queue("OUT"), "result")
+		r.Cut()
+		rest(time.Second)
+		ok(t, s.Commit(t.Context()))
+		out := must(session(t, c, AutoAcknowledge).CreateConsumer(t.Context(), Queue("OUT")))(t)
+		if got := texts(t, out, time.Second); !slices.Equal(got, []string{"result"}) {
+			t.Errorf("results %v", got)
+		}
+		ok(t, c.Close())
+	})
+}

@@ -190,6 +190,10 @@ func (s *Session) acknowledge(ctx context.Context, d *delivery) error {
 		c.mu.Unlock()
 		return err
 	}
+	if err := d.returnedLocked("acknowledge"); err != nil && (s.mode == ClientAcknowledge || s.mode == IndividualAcknowledge) {
+		c.mu.Unlock()
+		return err
+	}
 	switch s.mode {
 	case ClientAcknowledge:
 		for _, k := range s.consumers {
@@ -226,9 +230,21 @@ func (s *Session) failOne(d *delivery, cause error) error {
 	if s.mode != ClientAcknowledge && s.mode != IndividualAcknowledge {
 		return &Error{Op: "fail message", Kind: ErrIllegalState, Text: "in a session of mode " + s.mode.String() + ": use Rollback, or a handler"}
 	}
+	if err := d.returnedLocked("fail message"); err != nil {
+		return err
+	}
 	d.consumer.in.failOne(d, c.now(), verdictOf(cause))
 	s.flushLocked(d.consumer)
 	s.changed.ring()
+	return nil
+}
+
+// returnedLocked is the error of whoever would still settle a message that has gone back
+// to the broker.
+func (d *delivery) returnedLocked(op string) error {
+	if d.consumer.closed && d.stage != gone {
+		return &Error{Op: op, Kind: ErrClosed, Text: "the message's consumer is closed, and the message has gone back to the broker"}
+	}
 	return nil
 }
 

@@ -34,14 +34,19 @@ func (s *Session) beginCommand() *wire.TransactionInfo {
 }
 
 // replayTransactionLocked tells the next broker of the open transaction (R-CLIENT-62). What
-// it acknowledges is told at the commit, once the messages have come again.
+// it acknowledges is told at the commit, once the messages have come again. It gets a new
+// id: a broker that remembers the old one must take it for one that lost its
+// acknowledgements, as a Java client's has.
 func (s *Session) replayTransactionLocked() {
 	if s.tx == nil || s.ending {
 		return
 	}
+	s.c.txN++
+	s.tx.id = &wire.LocalTransactionID{Value: s.c.txN, ConnectionID: s.c.user.ConnectionID}
 	s.c.postLocked(s.beginCommand())
 	for i, m := range s.tx.sends {
 		again := cloneCommand(m).(*wire.Message)
+		again.TransactionID = s.tx.id
 		s.tx.sends[i] = again
 		tx := s.tx
 		tx.replaying++
@@ -141,7 +146,7 @@ func (s *Session) awaitReplayed(ctx context.Context) error {
 		if tx := s.tx; tx != nil {
 			if tx.err != nil {
 				c.mu.Unlock()
-				return &Error{Op: "commit", Kind: ErrTransactionRolledBack, Text: "the connection failed over", Err: tx.err}
+				return &Error{Op: "commit", Kind: ErrTransactionRolledBack, Err: tx.err}
 			}
 			replaying = tx.replaying > 0
 		}
@@ -252,7 +257,27 @@ func (s *Session) sendEndLocked(how ending, causeOf func(*delivery) verdict) *ca
 		k.complete(nil, nil)
 		return k
 	}
-	return c.callLocked(cmd, then)
+	k := c.callLocked(cmd, then)
+	if how == commit && c.failure == nil {
+		c.queue.items[len(c.queue.items)-1].skip = s.spoiled(k)
+	}
+	return k
+}
+
+// spoiled keeps a commit from being written where one of the transaction's messages
+// could not be: by its turn all of them have been.
+func (s *Session) spoiled(k *call) func() bool {
+	tx := s.tx
+	return func() bool {
+		c := s.c
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if tx.err == nil {
+			return false
+		}
+		c.completeLocked(k.id, nil, &Error{Op: "commit", Kind: ErrTransactionRolledBack, Err: tx.err})
+		return true
+	}
 }
 
 // endedLocked does what follows from the end of a transaction.
