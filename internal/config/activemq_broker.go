@@ -24,7 +24,7 @@ var brokerPart = &part{
 		{"schedulerDirectory", text, "", leftOut, whyNoSchedule},
 		{"schedulerDirectoryFile", text, "", leftOut, whyNoSchedule},
 		{"maxSchedulerRepeatAllowed", integer, "", honoured, ""},
-		{"deleteAllMessagesOnStartup", boolean, "false", refused, "stored messages would be kept; set it to false and start with an empty --data directory instead"},
+		{"deleteAllMessagesOnStartup", boolean, "", honoured, ""},
 		{"advisorySupport", boolean, "true", leftOut, "the advisories that clients depend on are always sent"},
 		{"start", boolean, "true", leftOut, whyStopStart},
 		{"useShutdownHook", boolean, "true", leftOut, whyOneProcess},

@@ -98,6 +98,9 @@ type Config struct {
 	// UserID writes who sent a message into its JMSXUserID, whatever the sender says
 	// (populateJMSXUserID); default false.
 	UserID bool
+	// DeleteAllMessages empties the store at every start, subscriptions and scheduled
+	// messages included (deleteAllMessagesOnStartup); default false.
+	DeleteAllMessages bool
 	// OfflineSubscriptionLimit is after which time a durable subscription that nobody
 	// uses is removed, with its messages (offlineDurableSubscriberTimeout); 0: never.
 	OfflineSubscriptionLimit time.Duration

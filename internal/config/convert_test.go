@@ -216,6 +216,7 @@ func anyConfig(t *rapid.T) *Config {
 	case 2:
 		c.NoScheduler = true
 	}
+	c.DeleteAllMessages = some("delete all messages")
 	c.OfflineSubscriptionLimit = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "offline")
 	c.OfflineSubscriptionCheck = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "offline check")
 	c.TransactionTimeout = rapid.SampledFrom([]time.Duration{0, 1500 * time.Millisecond, 5 * time.Minute}).Draw(t, "transactions")

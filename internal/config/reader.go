@@ -154,6 +154,7 @@ func (w *walker) broker(e *element) {
 	w.cfg.NoScheduler = says && !w.cfg.SchedulerSupport
 	w.int(e, "maxSchedulerRepeatAllowed", 1, &w.cfg.MaxSchedulerRepeat)
 	w.bool(e, "populateJMSXUserID", &w.cfg.UserID)
+	w.bool(e, "deleteAllMessagesOnStartup", &w.cfg.DeleteAllMessages)
 	w.intBetween(e, "offlineDurableSubscriberTimeout", -1, math.MaxInt64, func(n int64) {
 		w.cfg.OfflineSubscriptionLimit = redelivery.FromMillis(max(n, 0))
 	})

@@ -22,6 +22,7 @@ func (y yamlReader) top() []yamlKey {
 		y.flag("allowAnonymous", &y.fileAllowsAnonymous).says("Permit listening beyond loopback without authentication; default false."),
 		y.flag("populateJMSXUserID", &c.UserID).says("Write who sent a message into its JMSXUserID, whatever the sender says; default false."),
 		y.flag("rejectDurableConsumers", &c.RejectDurableConsumers).says("Refuse durable subscriptions; default false."),
+		y.flag("deleteAllMessagesOnStartup", &c.DeleteAllMessages).says("Empty the store at every start, subscriptions and scheduled messages included; default false."),
 		y.duration("offlineDurableSubscriberTimeout", 0, &c.OfflineSubscriptionLimit).says("Remove durable subscriptions that nobody has used for so long, with their messages; default 0: never."),
 		y.duration("offlineDurableSubscriberTaskSchedule", 0, &c.OfflineSubscriptionCheck).says("How often is looked for them; 0: every five minutes."),
 		y.flag("handOutMarks", &c.HandOutMarks).says("Record every hand-out in the store, so that redelivery flags are right after a power cut; default true."),

@@ -87,6 +87,11 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 	if s.shard, err = s.store.Acquire(ctx, 0, fmt.Sprintf("nixie %s, process %d", o.Config.BrokerName, os.Getpid())); err != nil {
 		return nil, err
 	}
+	if o.Config.DeleteAllMessages {
+		if err := s.empty(); err != nil {
+			return nil, fmt.Errorf("empty %s: %w", o.Config.DataDir, err)
+		}
+	}
 	rec, err := records.Open(ctx, s.shard, records.Options{BatchBytes: s.store.Limits().BatchBytes})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Config.DataDir, err)
