@@ -18,6 +18,7 @@ type call struct {
 	answer wire.DataStructure
 	err    error
 	done   chan struct{}
+	replay bool // tells a broker after a fail-over what there is
 }
 
 // complete ends a call. The connection's mutex is held.

@@ -2,6 +2,7 @@ package jms
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 
@@ -37,6 +38,10 @@ func (c *Connection) suspendLocked() {
 		}
 	}
 	for id, k := range c.pending {
+		if k.replay { // the next broker is told anew
+			c.completeLocked(id, nil, ErrUnavailable)
+			continue
+		}
 		switch cmd := k.cmd.(type) {
 		case *wire.TransactionInfo:
 			if cmd.Type == wire.TransactionCommitOnePhase {
@@ -76,11 +81,12 @@ func (c *Connection) replayLocked() {
 			return
 		}
 		again := cloneCommand(cmd)
-		c.callLocked(again, func(err error) {
-			if err != nil {
+		k := c.callLocked(again, func(err error) {
+			if err != nil && !c.closing && c.failure == nil && !errors.Is(err, ErrUnavailable) {
 				c.events.post(event{err: &Error{Op: "replay after fail-over", Err: err}})
 			}
 		})
+		k.replay = true
 	}
 	for _, d := range c.temps {
 		tell(d)
