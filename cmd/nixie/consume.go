@@ -77,6 +77,9 @@ func consumeCommand(e *env) *cobra.Command {
 			if err := o.setPolicy(f); err != nil {
 				return err
 			}
+			if o.durable != "" && f.ClientID == "" {
+				return usageError{errors.New("--durable needs --client-id: the two together identify the subscription")}
+			}
 			f.Options.NonBlockingRedelivery = f.Options.NonBlockingRedelivery || o.nonBlocking
 			if o.browse {
 				return o.browseQueue(c.Context(), k, f, from)
@@ -88,14 +91,14 @@ func consumeCommand(e *env) *cobra.Command {
 	fl := c.Flags()
 	fl.IntVarP(&o.count, "count", "n", 0, "end after so `many` messages were processed; 0: do not")
 	fl.DurationVar(&o.idle, "idle", 0, "end when none came for this `time`; 0: do not")
-	fl.StringVar(&o.ack, "ack", "auto", "how to acknowledge: auto, dups-ok, client, individual or transacted")
-	fl.IntVar(&o.batch, "batch", 1, "messages for each commit or acknowledge, with --ack transacted or client")
+	fl.StringVar(&o.ack, "ack", "auto", "`how` to acknowledge: auto, dups-ok, client, individual or transacted")
+	fl.IntVar(&o.batch, "batch", 1, "commit or acknowledge after so `many` messages, with --ack transacted or client")
 	fl.StringVar(&o.fail, "fail", "0%", "let this `share` of the deliveries fail, by chance")
 	fl.StringVar(&o.matching, "fail-matching", "", "let every message fail whose text has `TEXT` in it")
 	fl.StringVar(&o.policy, "policy", "", "redelivery policy, `NAME=VALUE,...`, by ActiveMQ's names")
 	fl.BoolVar(&o.nonBlocking, "non-blocking", false, "let others pass a message that waits for its redelivery")
 	fl.DurationVar(&o.work, "work", 0, "take this `time` for each message")
-	fl.IntVar(&o.prefetch, "prefetch", -1, "messages that the broker sends ahead (default: the URL's, or 1000)")
+	fl.IntVar(&o.prefetch, "prefetch", -1, "let the broker send so `many` messages ahead; -1: as the URL says, or 1000")
 	fl.IntVar(&o.consumers, "consumers", 1, "receive with so `many` consumers at a time")
 	fl.StringVar(&o.selector, "selector", "", "receive only what matches this JMS `selector`")
 	fl.StringVar(&o.durable, "durable", "", "`name` of a durable subscription; needs --client-id")

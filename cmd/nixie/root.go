@@ -61,6 +61,7 @@ the whole story of its attempts attached.
 
 'nixie serve' runs the broker. The other commands talk to one that runs, at its admin
 address: http://127.0.0.1:8161, or the one given with --broker.`, `
+  nixie demo                           see in ten seconds what it is about
   nixie serve                          run a broker for tcp://127.0.0.1:61616
   nixie queue list                     what is in its queues
   nixie dlq show                       what became a dead letter, and why
