@@ -28,7 +28,7 @@ func (m *Machine) had(k *Consumer, c Detach) func(*Item) bool {
 	// Nobody knows. Charged are what DELIVERED acks cover, and the next one in
 	// hand-out order, which the session was at. What the open transaction had
 	// acknowledged is charged by its rollback.
-	next := c.Charge
+	next := c.Charge && !k.announced()
 	return func(it *Item) bool {
 		switch {
 		case it.attempt == charged || it.tx != "":
@@ -66,6 +66,22 @@ func (m *Machine) upTo(k *Consumer, last int64) func(*Item) bool {
 		return func(it *Item) bool { return it.number < k.refused.number || delivered(it) }
 	}
 	return func(it *Item) bool { return it.Position <= at || delivered(it) }
+}
+
+// announced reports whether a consumer has told of the very message that its
+// application is at. Half of a window of one or two is one message, and then a
+// DELIVERED ack comes with each that the application gets (spec 4.5): behind the one
+// that is covered lies only what waits in the client (C02).
+func (c *Consumer) announced() bool {
+	if c.Prefetch < 1 || c.Prefetch > 2 {
+		return false
+	}
+	for it := c.held.head; it != nil; it = it.next {
+		if delivered(it) {
+			return true
+		}
+	}
+	return false
 }
 
 // delivered reports whether the client has said that its application has the item.

@@ -365,6 +365,9 @@ func (q *naive) had(c *naiveConsumer, held []*naiveItem, d Detach) []bool {
 	at := slices.IndexFunc(held, func(it *naiveItem) bool { return int64(it.position) == d.Last })
 	known := d.Last != UnknownLast
 	charge := d.Charge
+	for _, it := range held { // C02: it tells of each message that its application gets
+		charge = charge && !(c.prefetch >= 1 && c.prefetch <= 2 && it.covered && it.attempt == open)
+	}
 	for i, it := range held {
 		switch {
 		case known && it.covered && it.attempt == open:
