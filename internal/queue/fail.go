@@ -48,7 +48,13 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 		m.giveBack(it)
 	case redelivery.Later:
 		it.Delay, it.Due = d.Delay, d.Due
-		m.postpone(it)
+		if it.Due > m.now {
+			m.postpone(it)
+			break
+		}
+		it.Due = 0 // without a delay it goes back as it came, before those that were handed out after it (R-HQ-89)
+		m.changed(it)
+		m.giveBack(it)
 	case redelivery.Hold:
 		it.Holds++
 		m.hold(it, connectionOf(it), d.Due)
