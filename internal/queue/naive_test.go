@@ -411,6 +411,11 @@ func (q *naive) decide(it *naiveItem, cause message.Cause, text string, counted 
 	case redelivery.Again:
 		q.giveBack(it)
 	case redelivery.Later:
+		if d.Due <= q.now {
+			it.due = 0
+			q.giveBack(it)
+			break
+		}
 		it.state, it.due, it.consumer = scheduled, d.Due, nil
 	case redelivery.Hold:
 		it.holds++
