@@ -44,10 +44,10 @@ type collector struct {
 
 // brokerDescs are the metrics of the whole broker.
 type brokerDescs struct {
-	info, connections, memory, free, total, used, refusing, queues, topics, subscriptions *prometheus.Desc
-	transactions                                                                          *prometheus.Desc
-	failures, discards                                                                    *prometheus.Desc
-	events                                                                                map[broker.EventKind]*prometheus.Desc
+	info, connections, memory, free, total, used, refusing, queues, scheduled, topics, subscriptions *prometheus.Desc
+	transactions                                                                                     *prometheus.Desc
+	failures, discards                                                                               *prometheus.Desc
+	events                                                                                           map[broker.EventKind]*prometheus.Desc
 }
 
 // destinationDescs are the metrics of a queue, or of a subscription.
@@ -102,6 +102,7 @@ func newCollector(s *surface) *collector {
 		used:          desc("nixie_store_used_bytes", "What the store takes on the disk; absent where there is no disk."),
 		refusing:      desc("nixie_producers_refused", "1 while producers of persistent messages are refused for want of disk space."),
 		queues:        desc("nixie_queues", "Queues that exist."),
+		scheduled:     desc("nixie_scheduled_messages", "Messages that wait for the time that their producer wants."),
 		topics:        desc("nixie_topics", "Topics that are known."),
 		subscriptions: desc("nixie_subscriptions", "Subscriptions to topics that exist."),
 		transactions:  desc("nixie_transactions", "Distributed transactions, by state.", "state"),
@@ -157,6 +158,7 @@ func (c *collector) collectBroker(ch chan<- prometheus.Metric) {
 	for state, n := range b.TransactionStates() {
 		gauge(ch, d.transactions, float64(n), state)
 	}
+	gauge(ch, d.scheduled, float64(b.ScheduledMessages()))
 	gauge(ch, d.memory, float64(b.MemoryBytes()))
 	if space, err := c.s.o.Space(); err == nil && space.TotalBytes > 0 {
 		gauge(ch, d.free, float64(space.FreeBytes))

@@ -59,6 +59,7 @@ func TestMetrics(t *testing.T) {
 			`nixie_store_used_bytes`:                                     "5",
 			`nixie_producers_refused`:                                    "0",
 			`nixie_queues`:                                               "4",
+			`nixie_scheduled_messages`:                                   "0",
 			`nixie_topics`:                                               "2",
 			`nixie_subscriptions`:                                        "2",
 			`nixie_dead_letters_total`:                                   "2",

@@ -241,6 +241,7 @@ func (f *firing) deliver(j *records.Job, m *message.Message) error {
 	case err != nil:
 		return fmt.Errorf("scheduled job %s for %s: %w", j.ID, j.Destination, err)
 	}
+	f.u.sends = append(f.u.sends, out)
 	for _, c := range copies {
 		f.u.add(c, out)
 	}

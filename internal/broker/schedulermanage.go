@@ -260,8 +260,11 @@ func (b *Broker) Scheduled(after ScheduledCursor, n int) (page []ScheduledMessag
 			return nil, 0, err
 		}
 	}
-	return page, rec.Jobs().Messages, nil
+	return page, b.ScheduledMessages(), nil
 }
+
+// ScheduledMessages is how many scheduled messages there are.
+func (b *Broker) ScheduledMessages() int64 { return b.o.Records.Jobs().Messages }
 
 // RemoveScheduled deletes a scheduled message by the id of its job; ErrNotFound where
 // there is none.
