@@ -1,8 +1,10 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -36,6 +38,15 @@ type Cursor struct {
 func (d *destination) look(ctx context.Context, at Cursor, n int) ([]Peek, Cursor, error) {
 	var page []Peek
 	for at.Lane < 10 && len(page) < n {
+		mixed, err := d.mixed(ctx, at, n-len(page))
+		if err != nil {
+			return nil, at, err
+		}
+		if len(mixed) > 0 {
+			page = append(page, mixed...)
+			at.After = mixed[len(mixed)-1].Entry.Position
+			continue
+		}
 		more, bound, err := d.inMemory(ctx, at, n-len(page))
 		if err != nil {
 			return nil, at, err
@@ -55,6 +66,41 @@ func (d *destination) look(ctx context.Context, at Cursor, n int) ([]Peek, Curso
 	}
 	at.End = at.Lane >= 10
 	return page, at, nil
+}
+
+// mixed lists entries of a lane of which some that the window has passed are in the
+// store alone; none where that is not so.
+func (d *destination) mixed(ctx context.Context, at Cursor, n int) (page []Peek, err error) {
+	failed := d.do(ctx, func() {
+		if d.machine.Away(at.Lane) == 0 {
+			return
+		}
+		var stored []records.Stored
+		if stored, err = d.b.o.Records.Page(d.id, records.Lane(at.Lane), at.After, n); err != nil {
+			return
+		}
+		last := uint64(math.MaxUint64)
+		if len(stored) == n {
+			last = stored[n-1].Entry.Position
+		}
+		known := map[uint64]bool{}
+		d.apply(queue.Browse{Lane: at.Lane, After: at.After, Reply: func(items []*queue.Item, _ uint64) {
+			for _, it := range items {
+				if known[it.Position] = true; it.Position <= last {
+					page = append(page, peek(it))
+				}
+			}
+		}})
+		for _, s := range stored {
+			if p := s.Entry.Position; !known[p] && d.machine.Alone(at.Lane, p) {
+				page = append(page, peek(queue.StoredItem(s.Entry, s.Counts, s.HasCounts)))
+			} else if it := d.machine.Ahead(at.Lane, p); it != nil {
+				page = append(page, peek(it))
+			}
+		}
+	})
+	slices.SortFunc(page, func(a, b Peek) int { return cmp.Compare(a.Entry.Position, b.Entry.Position) })
+	return page, cmp.Or(err, failed)
 }
 
 func (d *destination) inMemory(ctx context.Context, at Cursor, n int) (page []Peek, bound uint64, err error) {

@@ -264,7 +264,7 @@ func (w *turnWriter) send() {
 		}
 		d.giveBatch(w.batch)
 		d.out.done(w.group, err)
-		if err != nil {
+		if err != nil && !d.b.stop.Load() { // else nobody waits for it any more
 			d.b.running.Go(func() { d.fail(err) })
 		}
 	})

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
 )
 
 func fourInMemory(set func(*Options)) func(*Options) {
@@ -109,6 +111,36 @@ func TestDueWhileTheBrokerWasDown(t *testing.T) { // more than fit into the wind
 	})
 }
 
+func TestVeryManyDueWhileTheBrokerWasDown(t *testing.T) { // not all are read before someone wants them
+	inHouse(t, fourInMemory(policed(3, time.Minute, time.Minute, 0)), func(h *house) {
+		const n = 2500
+		h.failSome(0, n)
+		h.stop()
+		time.Sleep(time.Hour)
+		h.open()
+		time.Sleep(time.Minute)
+		if st := h.broker.Queues()[0].Stats; st.Scheduled+st.Waiting != n {
+			t.Errorf("%+v", st)
+		}
+		c := h.client()
+		k := c.consume(orders, func(s *ConsumerSpec) { s.Prefetch = 7 })
+		for i := 0; i < n; {
+			got := c.take()
+			if len(got) == 0 {
+				t.Fatalf("%d came, want %d", i, n)
+			}
+			for _, d := range got {
+				if want := fmt.Sprintf("m%d", i); string(d.Message.Body) != want {
+					t.Fatalf("%s comes where %s should", d.Message.Body, want)
+				}
+				i++
+			}
+			c.must(c.ack(queue.Standard, k, got[0], got[len(got)-1], len(got), ""))
+		}
+		c.c.Close(message.Closed, "", 0)
+	})
+}
+
 func TestExpiryDeepInTheStoreIsInTime(t *testing.T) { // 4.6: while waiting, at its time, behind the window
 	for name, stop := range map[string]func(h *house){"running": func(*house) {}, "restarted": (*house).kill} {
 		t.Run(name, func(t *testing.T) {
@@ -196,5 +228,74 @@ func TestBrowsingSeesWhatIsAheadOfTheWindow(t *testing.T) {
 		if err := h.shard.Scan([]byte{'s'}, []byte{'t'}, func(_, _ []byte) bool { n++; return true }); n != 0 || err != nil {
 			t.Errorf("%d due times are left, %v", n, err)
 		}
+	})
+}
+
+func TestManyThatWaitForTheirTimeAreAway(t *testing.T) { // in the store alone, and not forgotten there
+	few := func(o *Options) {
+		fourInMemory(policed(3, time.Minute, time.Minute, 0))(o)
+		o.Limits.ScheduledEntries = 5
+	}
+	inHouse(t, few, func(h *house) {
+		begin := h.failSome(10, 60) // m10 to m59 wait
+		d := h.broker.known(orders)
+		away := make(chan int, 1)
+		if err := d.do(h.t.Context(), func() { away <- d.machine.Away(5) }); err != nil {
+			t.Fatal(err)
+		}
+		if n := <-away; n != 45 {
+			t.Errorf("%d are away, want 45", n)
+		}
+		look := func(n int) (all []string) {
+			t.Helper()
+			var at Cursor
+			for !at.End {
+				page, next, err := h.broker.Look(h.t.Context(), At(orders), at, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range page {
+					m, err := h.broker.Read(&page[i])
+					if err != nil {
+						t.Fatal(err)
+					}
+					all = append(all, string(m.Body))
+				}
+				at = next
+			}
+			return all
+		}
+		for _, n := range []int{1, 7, 100} {
+			if diff := cmp.Diff(bodies(60), look(n)); diff != "" {
+				t.Errorf("by %d (-want +got):\n%s", n, diff)
+			}
+		}
+		if st := h.broker.Queues()[0]; st.Stats.Scheduled != 50 || st.Messages != 60 {
+			t.Errorf("%+v", st)
+		}
+		o, err := h.broker.Purge(h.t.Context(), At(orders), Selection{Selector: "", Max: 30})
+		if o.Taken != 30 || err != nil {
+			t.Errorf("purge: %+v, %v", o, err)
+		}
+		if diff := cmp.Diff(bodies(60)[30:], look(7)); diff != "" {
+			t.Errorf("after the purge (-want +got):\n%s", diff)
+		}
+		c := h.client()
+		c.consume(orders)
+		got, _ := c.within(2 * time.Minute)
+		if after := time.Since(begin); after < 59*time.Second || after > time.Minute {
+			t.Errorf("the first after %v", after)
+		}
+		time.Sleep(time.Second)
+		got = append(got, c.take()...)
+		for i, d := range got {
+			if want := fmt.Sprintf("m%d", 30+i); string(d.Message.Body) != want || d.Counter != 1 || d.Delay != 60_000 {
+				t.Errorf("%s, counter %d, delay %d; want %s", d.Message.Body, d.Counter, d.Delay, want)
+			}
+		}
+		if len(got) != 30 {
+			t.Errorf("%d came, want 30", len(got))
+		}
+		c.c.Close(message.Closed, "", 0)
 	})
 }

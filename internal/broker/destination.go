@@ -63,6 +63,7 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Marks:       b.marks(durable, &policy),
 		Redelivers:  sub == nil || sub.durable,
 		Window:      b.o.Limits.WindowEntries,
+		Scheduled:   b.o.Limits.ScheduledEntries,
 		AckTimeout:  policy.AckTimeout.Milliseconds(),
 		Jitter:      b.o.Jitter,
 		Read:        b.o.Records.Header,

@@ -81,15 +81,19 @@ func (d *destination) extractStep(ctx context.Context, e queue.Extract) step {
 // goroutine, so that nothing happens between the reading and the taking.
 func (d *destination) pageFor(e *queue.Extract) (end bool, err error) {
 	cursor, beyond := d.machine.Depth(e.Lane)
-	if e.After < cursor {
+	within := e.After < cursor
+	switch {
+	case within && d.machine.Away(e.Lane) == 0:
 		return false, nil
-	}
-	if beyond == 0 {
+	case !within && beyond == 0:
 		return true, nil
 	}
 	stored, err := d.b.o.Records.Page(d.id, records.Lane(e.Lane), e.After, extractEntries)
-	if err != nil || len(stored) == 0 || stored[0].Entry.Position > e.Upto {
+	if err != nil || !within && (len(stored) == 0 || stored[0].Entry.Position > e.Upto) {
 		return err == nil, err
+	}
+	if within && len(stored) == extractEntries { // what is in memory goes together with what is on the page
+		e.Upto = min(e.Upto, stored[len(stored)-1].Entry.Position)
 	}
 	e.Stored = make([]*queue.Item, len(stored))
 	for i := range stored {

@@ -100,6 +100,9 @@ type Limits struct {
 	// WindowEntries is how many waiting entries of a queue are in memory; default
 	// queue.DefaultWindow.
 	WindowEntries int
+	// ScheduledEntries is how many entries of a queue that wait for a redelivery are in
+	// memory; default queue.DefaultScheduled.
+	ScheduledEntries int
 	// MessageBytes is what messages may take in memory before they are left to
 	// the store alone; default 64 MiB.
 	MessageBytes int64

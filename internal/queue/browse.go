@@ -65,6 +65,9 @@ func (m *Machine) Floor(laneNumber uint8) uint64 {
 	}
 	lower := func(it *Item) { floor = min(floor, it.Position) }
 	m.each(l, lower)
+	for p := range l.away {
+		floor = min(floor, p)
+	}
 	for _, it := range l.during {
 		lower(it)
 	}

@@ -56,13 +56,19 @@ func (x *extraction) memory(l *lane) {
 			items = append(items, it)
 		}
 	})
+	for _, it := range x.c.Stored {
+		if l.away[it.Position] && it.Position <= x.c.Upto && !x.m.plucked[it.Position] {
+			it.lane = l.number
+			items = append(items, it)
+		}
+	}
 	sortByPosition(items)
 	for _, it := range items {
 		if !x.look(it) {
 			return
 		}
 	}
-	x.done.Last = max(x.done.Last, l.cursor)
+	x.done.Last = max(x.done.Last, min(l.cursor, x.c.Upto))
 }
 
 // store looks at entries that are in the store alone.
@@ -156,8 +162,12 @@ func (x *extraction) pluck(it *Item) {
 	if i := slices.Index(l.during, it); i >= 0 {
 		l.during = slices.Delete(l.during, i, i+1)
 	} else {
-		l.beyond--
-		m.marks.recall(it)
+		if l.away[it.Position] {
+			delete(l.away, it.Position)
+		} else {
+			l.beyond--
+			m.marks.recall(it)
+		}
 	}
 	it.place = waiting // it counts as one that went
 	m.plucked[it.Position] = true

@@ -188,6 +188,9 @@ func (m *Machine) postpone(it *Item) {
 func (m *Machine) schedule(it *Item) {
 	it.place, it.due = scheduled, it.Due
 	m.enterDue(it)
+	if len(m.due.items) > m.o.Scheduled {
+		m.far = append(m.far, it)
+	}
 }
 
 // hold puts an item in its old place and keeps it from one connection until a time.

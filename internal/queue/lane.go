@@ -25,7 +25,8 @@ type lane struct {
 	during   []*Item
 	ahead    map[uint64]*Item // above the cursor, in memory for the sake of their times
 	deep     int              // of them that nobody is offered yet
-	left     map[uint64]bool  // of them that have gone since a page was asked for
+	left     map[uint64]bool  // that pages on their way may show as they were, and are not to be taken from them
+	away     map[uint64]bool  // not above the cursor, and in the store alone
 	grown    int              // by how much the window was widened for selectors that found nothing
 }
 

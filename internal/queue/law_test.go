@@ -80,13 +80,16 @@ func newDriver(t *rapid.T) *driver {
 	if rapid.IntRange(0, 2).Draw(t, "limited") == 0 {
 		d.o.AckTimeout = 2500
 	}
+	if d.small && rapid.Bool().Draw(t, "few scheduled") {
+		d.o.Scheduled = rapid.IntRange(1, 2).Draw(t, "scheduled")
+	}
 	if d.small {
 		d.o.Window = rapid.IntRange(1, 4).Draw(t, "window")
 	}
 	if rapid.Bool().Draw(t, "policy") {
 		p := redelivery.DefaultPolicy()
 		p.MaximumRedeliveries = rapid.IntRange(-1, 4).Draw(t, "limit")
-		p.InitialRedeliveryDelay = time.Duration(rapid.IntRange(0, 3).Draw(t, "delay")) * time.Second
+		p.InitialRedeliveryDelay = time.Duration(rapid.IntRange(0, 6).Draw(t, "delay")) * time.Second
 		d.o.Rules.Redelivery = &p
 	}
 	d.m, d.q = New(d.o), newNaive(d.o)

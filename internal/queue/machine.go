@@ -30,6 +30,9 @@ type Options struct {
 	// AckTimeout is how long a message may be at a consumer without acknowledgement,
 	// in milliseconds; 0: for ever.
 	AckTimeout int64
+	// Scheduled is how many items that wait for their due time are kept in memory at
+	// the most, where the store has them too; default DefaultScheduled.
+	Scheduled int
 	// Jitter is uniform in [-1, 1).
 	Jitter func() float64
 	// Read gets the headers and properties of a stored item's message, for
@@ -74,6 +77,7 @@ type Machine struct {
 	groups    groups
 	due       itemHeap // scheduled items, by when they may go
 	horizons  [indexes]horizon
+	far       []*Item  // scheduled in this turn, where too many are in memory
 	holds     itemHeap // waiting items held back from a connection, by when that ends
 	expiry    itemHeap // items that expire and that no consumer has, by when
 	marks     marking
@@ -87,6 +91,9 @@ type Machine struct {
 
 // New makes an empty queue.
 func New(o Options) *Machine {
+	if o.Scheduled <= 0 {
+		o.Scheduled = DefaultScheduled
+	}
 	if o.Window <= 0 {
 		o.Window = DefaultWindow
 	}
@@ -133,6 +140,7 @@ func (m *Machine) Stats() Stats {
 	}
 	for _, l := range m.lanes {
 		if l != nil {
+			s.Scheduled += int64(len(l.away))
 			s.Waiting += int64(l.waiting.n+l.returned.n+len(l.during)+l.deep) + l.beyond
 		}
 	}
@@ -215,6 +223,7 @@ func (m *Machine) EndTurn(effects []Effect) []Effect {
 	m.effects = effects
 	m.flushMarks()
 	m.flushProducers()
+	m.sendAway()
 	m.turns++
 	effects, m.effects = m.effects, nil
 	return effects

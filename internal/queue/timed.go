@@ -71,6 +71,9 @@ type TimedItem struct {
 // Known reports whether an entry is in memory, or has gone: it need not be read.
 func (m *Machine) Known(lane uint8, position uint64) bool {
 	l := m.lane(lane)
+	if l.away[position] {
+		return l.left[position] || m.plucked[position]
+	}
 	return position <= l.cursor || l.beyond == 0 || l.ahead[position] != nil || l.left[position] || m.plucked[position] || m.expected[position]
 }
 
@@ -93,6 +96,11 @@ func (m *Machine) timed(c Timed) {
 	for _, t := range c.Items {
 		if l := m.lane(t.Lane); !m.Known(t.Lane, t.Item.Position) && !l.isDuring(t.Item.Position) {
 			t.Item.lane = t.Lane
+			if l.away[t.Item.Position] {
+				delete(l.away, t.Item.Position)
+				m.wait(t.Item)
+				continue
+			}
 			l.beyond--
 			m.marks.recall(t.Item)
 			m.takeAhead(l, t.Item)
@@ -197,10 +205,7 @@ func (m *Machine) noteLeft(it *Item) {
 	}
 	delete(l.ahead, it.Position)
 	if m.reading(l) {
-		if l.left == nil {
-			l.left = map[uint64]bool{}
-		}
-		l.left[it.Position] = true
+		m.noteOld(l, it.Position)
 	}
 }
 
@@ -226,8 +231,9 @@ func (m *Machine) behind() bool {
 }
 
 // wantTimes asks for the next page of an index when its time is near. Of what is
-// overdue no more is read than can be handed out. hungry says that consumers have
-// room and found nothing.
+// overdue not much more is read than can be handed out: what is given back meanwhile
+// goes before what was not read yet. hungry says that consumers have room and found
+// nothing.
 func (m *Machine) wantTimes(hungry bool) {
 	for x := range m.horizons {
 		if at := m.timesDue(Index(x), hungry); at != 0 && at <= m.now {
@@ -241,7 +247,7 @@ func (m *Machine) wantTimes(hungry bool) {
 // timesDue is when a page of an index is to be asked for; 0: not yet known, or never.
 func (m *Machine) timesDue(x Index, hungry bool) int64 {
 	h := &m.horizons[x]
-	if h.all || h.paging || x == ByDue && h.known.At <= m.now && !hungry && m.returnedItems() >= m.o.Window {
+	if h.all || h.paging || x == ByDue && h.known.At <= m.now && !hungry && m.returnedItems() >= max(m.o.Window, timesPage) {
 		return 0
 	}
 	return max(h.known.At-timesAhead, 1)
