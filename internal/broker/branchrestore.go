@@ -2,6 +2,8 @@ package broker
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
@@ -142,35 +144,34 @@ func (b *Broker) mayDiscard(d *destination) error {
 	return nil
 }
 
-// heldPage is how many entries are read at once for restoreHeld.
+// heldPage is how many entries are read at once for restoreHeld, at the most.
 const heldPage = 1000
 
-// restoreHeld tells the machine of what prepared transactions acknowledge here. All
-// entries in front of these are read: they were in memory before, too, since later
-// ones had been handed out.
+// restoreHeld tells the machine of what prepared transactions acknowledge here.
 func (d *destination) restoreHeld() error {
+	var all []queue.HeldItem
 	for lane, held := range d.b.branches.held(d.id) {
-		last := uint64(0)
-		for position := range held {
-			last = max(last, position)
-		}
-		for after := uint64(0); after < last; {
-			stored, err := d.b.o.Records.Page(d.id, records.Lane(lane), after, heldPage)
+		positions := slices.Sorted(maps.Keys(held))
+		for len(positions) > 0 {
+			page, err := d.b.o.Records.Page(d.id, records.Lane(lane), positions[0]-1, min(len(positions), heldPage))
 			if err != nil {
 				return err
 			}
-			var items []*queue.Item
-			for i := range stored {
-				if stored[i].Entry.Position <= last {
-					items = append(items, queue.StoredItem(stored[i].Entry, stored[i].Counts, stored[i].HasCounts))
+			if len(page) == 0 {
+				break // they are gone, and all behind them
+			}
+			for i := range page {
+				e := &page[i]
+				if h, ok := held[e.Entry.Position]; ok {
+					all = append(all, queue.HeldItem{Lane: lane, Item: queue.StoredItem(e.Entry, e.Counts, e.HasCounts), Held: h})
 				}
 			}
-			if len(items) == 0 {
-				break // the last ones are gone
+			last := page[len(page)-1].Entry.Position
+			for len(positions) > 0 && positions[0] <= last {
+				positions = positions[1:]
 			}
-			d.machine.RestoreHeld(lane, items, held, d.b.now())
-			after = items[len(items)-1].Position
 		}
 	}
+	d.machine.RestoreHeld(all)
 	return nil
 }

@@ -75,22 +75,15 @@ func (s *script) cmdRestart(a *args) {
 
 // restoreHeld tells the queue of what prepared transactions acknowledge.
 func (s *script) restoreHeld() {
-	last := map[uint8]uint64{}
-	for position := range s.held {
-		if e, ok := s.shelf.entries[position]; ok {
-			last[e.lane] = max(last[e.lane], position)
-		}
-	}
-	for lane, position := range last {
-		page := s.shelf.page(lane, 0, len(s.shelf.entries)).Items
-		for i, it := range page {
-			if it.Position == position {
-				page = page[:i+1]
-				break
+	var all []HeldItem
+	for lane := range uint8(lanes) {
+		for _, it := range s.shelf.page(lane, 0, len(s.shelf.entries)).Items {
+			if h, ok := s.held[it.Position]; ok {
+				all = append(all, HeldItem{lane, it, h})
 			}
 		}
-		s.m.RestoreHeld(lane, page, s.held, s.now)
 	}
+	s.m.RestoreHeld(all)
 }
 
 // cmdPrepare keeps what a transaction acknowledges until its end.

@@ -81,26 +81,36 @@ func (it *Item) Held() Held {
 	return Held{Tx: it.tx, Consumer: it.consumer, HandedOut: it.handedOut, HandOuts: it.HandOuts, Told: it.told}
 }
 
-// RestoreHeld gives a new machine the next page of a lane, up to the last item that
-// a prepared transaction acknowledges, by position in held. Those are nobody's until
-// their transaction is settled (R-CNT-10). It comes after Restore and RestoreMarks.
-func (m *Machine) RestoreHeld(laneNumber uint8, page []*Item, held map[uint64]Held, now int64) {
-	m.now = max(m.now, now)
-	l := m.lane(laneNumber)
-	for _, it := range page {
-		l.cursor = it.Position
+// A HeldItem is an entry that a prepared transaction acknowledges.
+type HeldItem struct {
+	Lane uint8
+	Item *Item
+	Held Held
+}
+
+// RestoreHeld tells a new machine what prepared transactions acknowledge of what the
+// store holds. It is nobody's until its transaction is settled (R-CNT-10). It comes
+// once, after Restore and RestoreMarks.
+func (m *Machine) RestoreHeld(all []HeldItem) {
+	for _, h := range all {
+		it, l := h.Item, m.lane(h.Lane)
+		it.lane = h.Lane
 		l.beyond--
-		it.lane = laneNumber
-		m.marks.recall(it)
-		h, ok := held[it.Position]
-		if !ok {
-			m.wait(it)
-			continue
+		if l.ahead == nil {
+			l.ahead = map[uint64]*Item{}
 		}
-		it.place, it.consumer, it.tx, it.attempt = limbo, h.Consumer, h.Tx, open
-		it.handedOut, it.told, it.excess = h.HandedOut, h.Told, h.Told-int(it.Failures)
-		it.HandOuts = max(it.HandOuts, h.HandOuts)
+		l.ahead[it.Position] = it
+		m.marks.recall(it)
+		it.place, it.consumer, it.tx, it.attempt = limbo, h.Held.Consumer, h.Held.Tx, open
+		it.handedOut, it.told, it.excess = h.Held.HandedOut, h.Held.Told, h.Held.Told-int(it.Failures)
+		it.HandOuts = max(it.HandOuts, h.Held.HandOuts)
 		m.out[it.Position] = it
-		m.txs[h.Tx] = append(m.txs[h.Tx], it)
+		m.txs[it.tx] = append(m.txs[it.tx], it)
+		m.park(it)
+	}
+	for _, l := range m.lanes {
+		if l != nil {
+			m.settleAhead(l)
+		}
 	}
 }

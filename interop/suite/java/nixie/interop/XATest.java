@@ -316,7 +316,9 @@ class XATest {
         }
         assertEquals(!(step.equals("prepare") && what.equals("lost request")), done, "prepared");
         assertEquals(done ? List.of("o0#1") : List.of(), Mail.take(broker.url(), out, done ? 1 : 0));
-        assertEquals(done ? List.of() : List.of("m0#2!"), Mail.take(broker.url(), in, done ? 0 : 1));
+        List<String> left = Mail.take(broker.url(), in, done ? 0 : 1);
+        // The client may have had it once more, on its new connection.
+        assertEquals(true, done ? left.isEmpty() : left.equals(List.of("m0#2!")) || left.equals(List.of("m0#3!")), left.toString());
     }
 
     private interface Step {
