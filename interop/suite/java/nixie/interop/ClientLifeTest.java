@@ -17,6 +17,8 @@ import javax.jms.MessageConsumer;
 import javax.jms.Session;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What connections may do, and how much: client ids that are taken over, limits, large messages. */
 class ClientLifeTest {
@@ -73,6 +75,58 @@ class ClientLifeTest {
             for (Client c : open) {
                 c.close();
             }
+        }
+    }
+
+    /** Everything is asked for at once, or nothing is waited for: the messages are the same, in order. */
+    @ParameterizedTest
+    @ValueSource(strings = {"jms.alwaysSyncSend=true", "jms.useAsyncSend=true", "jms.dispatchAsync=false", "jms.alwaysSessionAsync=false",
+        "jms.optimizeAcknowledge=true", "jms.copyMessageOnSend=false", "jms.prefetchPolicy.all=1", "jms.useCompression=true",
+        "wireFormat.tightEncodingEnabled=false", "wireFormat.cacheEnabled=false", "jms.watchTopicAdvisories=false"})
+    void connection_options(String option) throws Exception {
+        String queue = Mail.unique("options");
+        try (Client c = Client.open(broker.url() + "?" + option)) {
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, queue);
+            Mail.send(s, queue, Mail.numbered(50));
+            s.commit();
+            for (int i = 0; i < 50; i++) {
+                assertEquals("m" + i, Mail.next(consumer));
+            }
+            s.rollback();
+            for (int i = 0; i < 50; i++) {
+                assertEquals("m" + i + "#2!", Mail.label(Mail.must(consumer)));
+            }
+            s.commit();
+            Mail.none(consumer);
+        }
+    }
+
+    /** A broker that is stopped with clients connected ends at once; what they had is not counted as failed (R-CNT-07). */
+    @Test
+    @Reference.Beyond("R-CNT-07: the broker counts what it takes back when it stops")
+    void clean_shutdown() throws Exception {
+        try (BrokerProcess own = Broker.own("shutdown")) {
+            String queue = Mail.unique("shutdown");
+            Client c = Client.open(own.url());
+            CountDownLatch lost = new CountDownLatch(1);
+            c.connection.setExceptionListener(e -> lost.countDown());
+            Session s = c.session(Session.CLIENT_ACKNOWLEDGE);
+            MessageConsumer consumer = Client.consumer(s, queue);
+            Mail.send(own.url(), queue, Mail.numbered(3));
+            assertEquals("m0", Mail.next(consumer));
+            long begin = System.nanoTime();
+            assertEquals(0, own.terminate());
+            assertTrue(System.nanoTime() - begin < 5_000_000_000L, "the broker took long to stop");
+            assertTrue(lost.await(10, TimeUnit.SECONDS), "the client was not told");
+            Client.abandon(c.connection);
+            own.start();
+            List<String> bodies = new ArrayList<>();
+            for (String label : Mail.take(own.url(), queue, 3)) {
+                bodies.add(label.substring(0, 2));
+                assertTrue(label.endsWith("#1") || label.endsWith("#2!"), label);
+            }
+            assertEquals(List.of("m0", "m1", "m2"), bodies);
         }
     }
 
