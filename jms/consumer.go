@@ -26,7 +26,6 @@ type Consumer struct {
 	chosen   map[message.Destination]*redelivery.Policy
 	handler  Handler
 	pull     pullState
-	pullEnd  time.Time
 	finished bool // browser: all was sent; pull: the last one found nothing
 	closing  bool // closed once the transaction, or the handler, has ended
 	closed   bool
@@ -286,19 +285,27 @@ func (k *Consumer) ReceiveNoWait(ctx context.Context) (*Message, error) {
 	return k.receive(ctx, time.Time{}, true)
 }
 
+// A reception is one call of a Receive method.
+type reception struct {
+	until  time.Time // zero: no end but the context's
+	noWait bool
+	pulled bool // the broker was asked
+}
+
+// over reports whether the reception has waited long enough.
+func (r *reception) over(now time.Time) bool {
+	return r.noWait || !r.until.IsZero() && !now.Before(r.until)
+}
+
 func (k *Consumer) receive(ctx context.Context, until time.Time, noWait bool) (*Message, error) {
-	s, c := k.session, k.session.c
+	c := k.session.c
 	op := "receive from " + k.from.String()
-	pulled := false
+	r := reception{until: until, noWait: noWait}
 	for {
 		c.mu.Lock()
-		if err := k.aliveLocked(op); err != nil {
+		if err := k.receivableLocked(op); err != nil {
 			c.mu.Unlock()
 			return nil, err
-		}
-		if k.handler != nil {
-			c.mu.Unlock()
-			return nil, &Error{Op: op, Kind: ErrIllegalState, Text: "the consumer has a handler"}
 		}
 		d, at := k.takeLocked(false)
 		if d != nil {
@@ -311,37 +318,69 @@ func (k *Consumer) receive(ctx context.Context, until time.Time, noWait bool) (*
 			}
 			return m, err
 		}
-		if err := ctx.Err(); err != nil {
+		if ctx.Err() != nil {
 			c.mu.Unlock()
 			return nil, &Error{Op: op, Err: context.Cause(ctx)}
 		}
-		now := c.clock.Now()
-		wake := at
-		pulling := k.in.s.prefetch == 0 && !k.in.s.browser && c.started && at == 0
-		switch {
-		case k.in.s.browser && k.finished:
-			c.mu.Unlock()
-			return nil, &Error{Op: op, Kind: ErrNoMessage}
-		case pulling && pulled && k.finished, noWait && !pulling, !until.IsZero() && !now.Before(until) && !pulling:
-			k.finished = false
-			c.mu.Unlock()
-			return nil, &Error{Op: op, Kind: ErrNoMessage}
-		case pulling && k.pull == noPull && c.link != nil && !(pulled && k.finished):
-			k.sendPullLocked(now, until, noWait)
-			pulled = true
-		case pulling && k.pull != timedPull && (noWait || !until.IsZero() && !now.Before(until)): // asked before, or no broker to ask
-			c.mu.Unlock()
-			return nil, &Error{Op: op, Kind: ErrNoMessage}
-		}
-		if !until.IsZero() && (wake == 0 || until.UnixMilli() < wake) && !(pulling && k.pull == timedPull) {
-			wake = until.UnixMilli()
-		}
-		changed := s.changed.wait()
+		nothing, wake := k.idleLocked(&r, at, c.clock.Now())
+		changed := k.session.changed.wait()
 		c.mu.Unlock()
+		if nothing {
+			return nil, &Error{Op: op, Kind: ErrNoMessage}
+		}
 		if err := c.sleep(ctx, changed, wake); err != nil {
 			return nil, &Error{Op: op, Err: err}
 		}
 	}
+}
+
+// idleLocked decides what a reception does that found nothing: it ends with nothing, or
+// waits until something changes or the time is wake. A pull consumer asks the broker
+// first (R-CLIENT-50). at is when a failed message is due.
+func (k *Consumer) idleLocked(r *reception, at int64, now time.Time) (nothing bool, wake int64) {
+	c := k.session.c
+	if k.in.s.browser && k.finished {
+		return true, 0
+	}
+	pulls := k.in.s.prefetch == 0 && !k.in.s.browser && c.started && at == 0
+	switch {
+	case !pulls:
+		if r.over(now) {
+			return true, 0
+		}
+	case r.pulled && k.finished: // the broker has nothing
+		k.finished = false
+		return true, 0
+	case k.pull == noPull && c.link != nil:
+		k.sendPullLocked(r, now)
+	case k.pull != timedPull && r.over(now): // asked before without an end, or no broker to ask
+		return true, 0
+	}
+	if !pulls || k.pull != timedPull { // else the broker ends it
+		if at == 0 || !r.until.IsZero() && r.until.UnixMilli() < at {
+			at = millisOf(r.until)
+		}
+	}
+	return false, at
+}
+
+// millisOf is a time in Unix milliseconds, not before it; 0 for none.
+func millisOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Add(time.Millisecond - 1).UnixMilli()
+}
+
+// receivableLocked is the error of a Receive that cannot be.
+func (k *Consumer) receivableLocked(op string) error {
+	if err := k.aliveLocked(op); err != nil {
+		return err
+	}
+	if k.handler != nil {
+		return &Error{Op: op, Kind: ErrIllegalState, Text: "the consumer has a handler"}
+	}
+	return nil
 }
 
 // sleep waits for a change, a time (Unix milliseconds; 0: none), or the end of ctx.
@@ -362,14 +401,14 @@ func (c *Connection) sleep(ctx context.Context, changed <-chan struct{}, at int6
 }
 
 // sendPullLocked asks the broker for a message (R-CLIENT-50).
-func (k *Consumer) sendPullLocked(now, until time.Time, noWait bool) {
+func (k *Consumer) sendPullLocked(r *reception, now time.Time) {
 	m := &wire.MessagePull{ConsumerID: k.id, Destination: k.from.wire()}
-	k.pull, k.finished = endlessPull, false
+	k.pull, k.finished, r.pulled = endlessPull, false, true
 	switch {
-	case noWait:
+	case r.noWait:
 		m.Timeout, k.pull = -1, timedPull
-	case !until.IsZero():
-		m.Timeout, k.pull = max(1, until.Sub(now).Milliseconds()), timedPull
+	case !r.until.IsZero():
+		m.Timeout, k.pull = max(1, r.until.Sub(now).Milliseconds()), timedPull
 	}
 	k.session.c.postLocked(m)
 }

@@ -217,3 +217,17 @@ func TestTraceOfAnOptimizedFailure(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 }
+
+// Section 3.2: DUPS_OK on a topic acknowledges at half the window, and at close.
+func TestTraceOfDupsOKOnATopic(t *testing.T) {
+	got := traced(t, "tcp://room?jms.prefetchPolicy.topicPrefetch=10", func(t *testing.T, c *Connection) {
+		k := must(session(t, c, DupsOKAcknowledge).CreateConsumer(t.Context(), Topic("T")))(t)
+		send(t, session(t, c, AutoAcknowledge), Topic("T"), "1", "2", "3", "4", "5", "6", "7")
+		for range 7 {
+			must(k.Receive(t.Context()))(t)
+		}
+	})
+	if want := []string{"STANDARD(#1..#5,5)", "STANDARD(#6..#7,2)"}; len(got) != 4 || !slices.Equal(got[:2], want) {
+		t.Errorf("got  %v\nwant %v, REMOVE, SHUTDOWN", got, want)
+	}
+}
