@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -41,6 +42,25 @@ func TestScripts(t *testing.T) {
 			"start": start, "terminate": terminate, "crash": crash, "hangup": hangup, "until": until,
 		},
 	})
+}
+
+// TestScriptsAreRunToTheirEnd wants no script to end early: testscript's own command
+// stop, which is easily taken for the end of the broker, leaves out all that follows.
+func TestScriptsAreRunToTheirEnd(t *testing.T) {
+	t.Parallel()
+	scripts, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	for _, name := range scripts {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if regexp.MustCompile(`(?m)^\s*stop\b`).Match(text) {
+			t.Errorf("%s: stop ends the script, and what follows is not run; terminate ends the broker", name)
+		}
+	}
 }
 
 // A served is the broker of one script.
