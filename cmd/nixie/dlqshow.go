@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -128,7 +129,12 @@ func (r *remote) printPage(page *admin.Page) error {
 	if err := t.flush(); err != nil || page.Next == "" {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "there may be more: --after %s\n", page.Next)
+	return printMore(w, page)
+}
+
+// printMore says how to go on behind a page that is not the last.
+func printMore(w io.Writer, page *admin.Page) error {
+	_, err := fmt.Fprintf(w, "%d of %d messages; go on with --after %s\n", len(page.Messages), page.Total, page.Next)
 	return err
 }
 

@@ -80,6 +80,5 @@ func printWaiting(e *env, page *admin.Page) error {
 	if err := t.flush(); err != nil || page.Next == "" {
 		return err
 	}
-	_, err := fmt.Fprintf(e.out, "there may be more: --after %s\n", page.Next)
-	return err
+	return printMore(e.out, page)
 }

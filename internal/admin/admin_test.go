@@ -143,6 +143,9 @@ func TestMessagesComeInPages(t *testing.T) {
 			for _, m := range page.Messages {
 				got = append(got, m.ID)
 			}
+			if page.Total != 25 { // C19
+				h.t.Errorf("page %d tells of %d in all, want 25", pages, page.Total)
+			}
 			pages++
 			if next = page.Next; next == "" {
 				break

@@ -16,6 +16,8 @@ import (
 type Page struct {
 	Where
 	Messages []Message `json:"messages"`
+	// Total is how many there are in all, on this page and on others (C19).
+	Total int64 `json:"total"`
 	// Next is what to ask for behind this page, as ?after=; empty: there is no more.
 	Next string `json:"next,omitempty"`
 }
@@ -117,7 +119,11 @@ func (s *surface) messages(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := Page{Where: whereOf(place), Messages: make([]Message, len(entries)), Next: formatCursor(next)}
+	total, err := s.b.CountAt(place)
+	if err != nil {
+		return nil, err
+	}
+	page := Page{Where: whereOf(place), Messages: make([]Message, len(entries)), Total: total, Next: formatCursor(next)}
 	for i := range entries {
 		m, err := s.b.Header(&entries[i])
 		page.Messages[i] = s.describe(&entries[i], m, err)

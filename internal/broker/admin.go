@@ -98,6 +98,15 @@ func (b *Broker) find(at Place) (*destination, error) {
 	return nil, fmt.Errorf("durable %s does not exist: %w", at, message.ErrNotFound)
 }
 
+// CountAt is how many messages a place has, whatever their state.
+func (b *Broker) CountAt(place Place) (int64, error) {
+	d, err := b.find(place)
+	if err != nil {
+		return 0, err
+	}
+	return d.status().Messages, nil
+}
+
 // Look lists up to n entries of a place behind a cursor, and the cursor for the next.
 func (b *Broker) Look(ctx context.Context, place Place, at Cursor, n int) ([]Peek, Cursor, error) {
 	d, err := b.find(place)

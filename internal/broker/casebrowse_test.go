@@ -1,0 +1,113 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
+)
+
+// numbered gives a message the property n, for the tests of withProperties.
+func numbered(n int) func(*message.Message) {
+	return func(m *message.Message) { m.Added = map[string]any{"n": int64(n)} }
+}
+
+// browse is what a client's browser shows, and how long that took.
+func (c *client) browse(of message.Destination, selector string) (bodies []string, took time.Duration) {
+	c.h.t.Helper()
+	begin := time.Now()
+	k := c.consume(of, func(s *ConsumerSpec) { s.Browser, s.Prefetch, s.Selector = true, 10_000, selector })
+	var got []string
+	for len(got) == 0 || got[len(got)-1] != "end" {
+		got = append(got, texts(c.take())...)
+		if time.Since(begin) > time.Minute {
+			c.h.t.Fatalf("the browser shows %d and no end", len(got))
+		}
+	}
+	took = time.Since(begin)
+	c.closeConsumer(k, Delivery{})
+	return got[:len(got)-1], took
+}
+
+// C19: a dead letter queue larger than what is in memory is seen whole, with its
+// total, and what was removed a moment ago is not seen any more.
+func TestC19ABigDeadLetterQueueIsSeenWhole(t *testing.T) { // R-EDGE-50, R-JMX-05
+	const n = 2000
+	inHouse(t, func(o *Options) { withProperties(o); o.Limits.WindowEntries = 200 }, func(h *house) {
+		c := h.client()
+		k := c.consume(orders, func(s *ConsumerSpec) { s.Prefetch = n })
+		for i, s := range bodies(n) {
+			c.must(c.send(c.msg(orders, s, numbered(i)), ""))
+		}
+		var got []Delivery
+		for len(got) < n {
+			got = append(got, c.take()...)
+		}
+		c.must(c.ack(queue.Poison, k, got[0], got[n-1], n, "", poisonText(1)))
+		fixed := queueNamed("FIXED.Q")
+		sees := func(what string, at message.Destination, want []string) {
+			t.Helper()
+			listed, total := h.all(At(at)), int64(0)
+			total, err := h.broker.CountAt(At(at))
+			browsed, _ := c.browse(at, "")
+			if err != nil || int(total) != len(want) || fmt.Sprint(listed) != fmt.Sprint(want) || fmt.Sprint(browsed) != fmt.Sprint(want) {
+				t.Errorf("%s: %d listed, %d browsed, %d in all, %v; want %d", what, len(listed), len(browsed), total, err, len(want))
+			}
+		}
+		sees("all", dlq, bodies(n))
+		if got, took := c.browse(dlq, "n = 1999"); fmt.Sprint(got) != "[m1999]" || took > 2*time.Second {
+			t.Errorf("the selector finds %v after %v", got, took)
+		}
+
+		first := got[0].Entry.ID.String()
+		o, err := h.broker.Purge(h.t.Context(), At(dlq), Selection{IDs: []string{first}})
+		h.came("removed by its id", o, err, Outcome{Taken: 1})
+		sees("without the first", dlq, bodies(n)[1:])
+		if _, err := h.broker.FindMessage(h.t.Context(), At(dlq), first); !errors.Is(err, message.ErrNotFound) {
+			t.Errorf("it can still be looked at: %v", err)
+		}
+		o, err = h.broker.Move(h.t.Context(), At(dlq), fixed, Selection{Selector: "n >= 1990"})
+		h.came("moved by a selector", o, err, Outcome{Taken: 10})
+		o, err = h.broker.Purge(h.t.Context(), At(dlq), Selection{Selector: "n < 100"})
+		h.came("removed by a selector", o, err, Outcome{Taken: 99})
+		sees("what is left", dlq, bodies(n)[100:1990])
+		sees("what was moved", fixed, bodies(n)[1990:])
+
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				o, err := h.broker.Move(h.t.Context(), At(dlq), fixed, Selection{Selector: "n = 1989", Dry: true})
+				if o.Taken != 1 || err != nil {
+					t.Errorf("one of ten at once finds %+v, %v", o, err)
+				}
+			})
+		}
+		all.Wait()
+		sees("after ten at once", dlq, bodies(n)[100:1990])
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+func TestAcknowledgementsOfABrowserMoveItsWindow(t *testing.T) { // R-BRK-16
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		for _, s := range bodies(3) {
+			c.must(c.send(c.msg(orders, s), ""))
+		}
+		k := c.consume(orders, func(s *ConsumerSpec) { s.Browser, s.Prefetch = true, 1 })
+		for i, told := range [][]string{{"m0"}, {"m1"}, {"m2", "end"}} {
+			got := c.take()
+			want(t, fmt.Sprintf("look %d", i+1), got, told...)
+			c.must(c.ack(queue.Standard, k, got[0], got[0], 1, ""))
+		}
+		h.holds(At(orders), bodies(3)...)
+		if s := h.broker.Queues()[0].Stats; s.Dequeued != 0 || s.Dispatched != 0 {
+			t.Errorf("browsing changed %+v", s)
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
+}
