@@ -97,7 +97,7 @@ func (b *Broker) redrive(ctx context.Context, from Place, what Selection, move q
 		queue.Extract{Target: func(it *queue.Item) (queue.Move, bool) {
 			m := move
 			m.Target = it.Overlay.OriginalDestination
-			return m, m.Target != d.name && b.takesBack(m.Target)
+			return m, m.Target != d.name && b.takesHome(it.Overlay)
 		}})
 	if err == nil && !seen && !d.rulesNow().DeadLetterQueue && !b.getsDeadLetters(d.name) {
 		err = fmt.Errorf("%s is no dead letter queue: none of its messages is a dead letter, and no policy sends any there: %w", from, message.ErrState)
@@ -151,6 +151,17 @@ func (b *Broker) takesBack(to message.Destination) bool {
 		}
 	}
 	return false
+}
+
+// takesHome reports whether a dead letter that goes back to where it failed is kept
+// there.
+func (b *Broker) takesHome(o *message.Overlay) bool {
+	home := o.OriginalDestination
+	if !home.IsTopic() {
+		return b.takesBack(home)
+	}
+	all, err := b.direct(home)
+	return err == nil && len(gaveUp(all, o.Added)) > 0
 }
 
 // takeOut takes messages out that a selection means and of which also says that

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 // attempt fails what was delivered as a transacted Java client does: ack in the
@@ -138,8 +139,17 @@ func TestC10FailedForwardLeavesNothingAtTheOutput(t *testing.T) {
 	})
 }
 
-func TestC13FailingReaderOfTheDeadLetterQueueLosesNothing(t *testing.T) { // R-EDGE-04
-	inHouse(t, nil, func(h *house) {
+func TestC13FailingReaderOfTheDeadLetterQueueLosesNothing(t *testing.T) { // R-EDGE-04, R-EDGE-28
+	own := redelivery.IndividualStrategy()
+	own.QueuePrefix = "DLQ."
+	t.Run("shared", func(t *testing.T) { failingReader(t, nil, dlq) })
+	t.Run("individual, for all queues", func(t *testing.T) {
+		failingReader(t, policies(func(message.Destination) redelivery.Rules { return redelivery.Rules{DeadLetter: own} }), queueNamed("DLQ.ORDERS"))
+	})
+}
+
+func failingReader(t *testing.T, set func(*Options), dlq message.Destination) {
+	inHouse(t, set, func(h *house) {
 		c := h.client()
 		c.must(c.send(c.msg(orders, "bad"), ""))
 		k := c.consume(orders)
@@ -168,6 +178,7 @@ func TestC13FailingReaderOfTheDeadLetterQueueLosesNothing(t *testing.T) { // R-E
 				t.Errorf("%d deliveries in 10 s, want some and at most 30", deliveries)
 			}
 			reader.c.Close(message.Closed, "", -1)
+			h.holds(At(dlq), "bad")
 			for _, q := range h.broker.Queues() {
 				if q.Name != dlq && q.Name != orders {
 					t.Errorf("a queue %s came to be", q.Name)

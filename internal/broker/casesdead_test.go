@@ -114,6 +114,13 @@ func TestC12EachDurableSubscriptionHasItsOwnDeadLetters(t *testing.T) {
 					} else if len(got) != n {
 						t.Errorf("%d dead letters, want %d", len(got), n)
 					}
+					of := map[any]int{} // each tells whose it is
+					for _, d := range got {
+						of[d.Message.Added[OriginalSubscription]]++
+					}
+					if own && of[fmt.Sprintf("%s:s%d", clients[i].id, i)] != n/2 || !own && (len(of) != 2 || of[clients[1].id+":s1"] != n/2) {
+						t.Errorf("dead letters by subscription: %v", of)
+					}
 					p.closeConsumer(k, Delivery{})
 				}
 				for _, q := range h.broker.Queues() {

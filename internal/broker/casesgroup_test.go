@@ -12,7 +12,8 @@ import (
 )
 
 // TestC24AGroupStaysInOrderThroughADelayedRetry: two consumers of prefetch 1 commit
-// everything but roll A0 back, always or once; the restart in between changes
+// everything but roll A0 back, always or once. A dead letter does not stop its group
+// (R-GRP-04); the restart in between changes
 // nothing of the order.
 func TestC24AGroupStaysInOrderThroughADelayedRetry(t *testing.T) {
 	for name, tt := range map[string]struct {

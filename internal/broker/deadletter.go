@@ -2,6 +2,7 @@ package broker
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -10,13 +11,14 @@ import (
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
-// Properties that the broker sets on dead letters (spec 5.4; DeliveryAttempts is
-// ours, R-EDGE-18).
+// Properties that the broker sets on dead letters (spec 5.4; DeliveryAttempts and
+// OriginalSubscription are ours, R-EDGE-18, C12).
 const (
 	FailureCause         = queue.FailureCause
 	OriginalExpiration   = "originalExpiration"
 	OriginalDeliveryMode = "originalDeliveryMode"
 	DeliveryAttempts     = "deliveryAttempts"
+	OriginalSubscription = "originalSubscription" // CLIENTID:NAME of the durable subscription that gave it up
 )
 
 // asideQueue keeps dead letters that nobody stores where they were to go (R-HQ-140).
@@ -101,6 +103,9 @@ type receiver struct {
 func (b *Broker) receivers(header *message.Message, o *message.Overlay, move *queue.Move) ([]receiver, error) {
 	if move.Redrive || !b.interceptors.Load().apply(move.Target) {
 		all, err := b.direct(move.Target)
+		if move.Redrive && move.Target.IsTopic() && err == nil {
+			all = gaveUp(all, header.Added)
+		}
 		rs := make([]receiver, len(all))
 		for i, d := range all {
 			rs[i] = receiver{d, o}
@@ -134,6 +139,16 @@ func (b *Broker) direct(name message.Destination) ([]*destination, error) {
 		}
 	}
 	return all, nil
+}
+
+// gaveUp leaves of a topic's durable subscriptions the one that a dead letter names
+// as where it failed; all, if it names none (better than R-JMX-06).
+func gaveUp(all []*destination, added map[string]any) []*destination {
+	name, ok := added[OriginalSubscription]
+	if !ok {
+		return all
+	}
+	return slices.DeleteFunc(all, func(d *destination) bool { return d.sub == nil || d.sub.label() != name })
 }
 
 // moved tells that an item went elsewhere.
@@ -199,7 +214,7 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 	}
 	if move.Redrive {
 		for name := range o.Added {
-			if strings.HasPrefix(name, "dlq") || tellsOrigin(name) {
+			if strings.HasPrefix(name, "dlq") || name == OriginalSubscription || tellsOrigin(name) {
 				delete(o.Added, name)
 			}
 		}
@@ -209,8 +224,12 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 		return o
 	}
 	o.OriginalDestination = d.name
+	delete(o.Added, OriginalSubscription) // of an earlier death
 	if d.sub != nil {
 		o.OriginalDestination = header.Destination
+		if d.sub.durable {
+			o.Added[OriginalSubscription] = d.sub.label()
+		}
 	}
 	if move.Text != "" {
 		o.Added[FailureCause] = move.Text

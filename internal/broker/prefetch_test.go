@@ -47,7 +47,7 @@ func TestWindow(t *testing.T) {
 }
 
 // TestAllConsumersExclusive gives one consumer everything, as
-// allConsumersExclusiveByDefault asks (section 7.3).
+// allConsumersExclusiveByDefault asks (R-EXC-02).
 func TestAllConsumersExclusive(t *testing.T) {
 	inHouse(t, func(o *Options) { o.Policy = func(message.Destination) Policy { return Policy{Exclusive: true} } }, func(h *house) {
 		one, two := h.client(), h.client()

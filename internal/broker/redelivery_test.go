@@ -82,6 +82,7 @@ func TestC01LimitOfTheBrokersPolicy(t *testing.T) {
 				if tt.deliveries != 0 && n != tt.deliveries || tt.deliveries == 0 && n != 12 {
 					t.Errorf("%d deliveries", n)
 				}
+				h.holds(At(orders)) // nothing is left at the source
 				c.consume(dlq)
 				dead, _ := c.within(2 * time.Second)
 				if want := min(tt.deliveries, 1); len(dead) != want {
@@ -333,7 +334,7 @@ func TestC15ExpirationIsNotMovedByADelay(t *testing.T) {
 	})
 }
 
-func TestEveryCountedCauseIsRedeliveredByThePolicy(t *testing.T) { // issue 3.3: not only POISON (R-PLG-10)
+func TestEveryCountedCauseIsRedeliveredByThePolicy(t *testing.T) { // issue 3.3: not only POISON (R-PLG-10), which is what uses up the limit (R-PLG-42)
 	for name, fail := range map[string]func(h *house, c *client, k string, d Delivery){
 		"poison": func(_ *house, c *client, k string, d Delivery) {
 			c.must(c.ack(queue.Poison, k, d, d, 1, "", poisonText(1)))

@@ -25,6 +25,9 @@ type subscription struct {
 	left     int64     // when its last user left, or the broker started, Unix milliseconds; guarded as user
 }
 
+// label names a durable subscription as dead letter queues of its own do (R-DLS-12).
+func (s *subscription) label() string { return s.clientID + ":" + s.name }
+
 // wants reports whether the subscription is to get a message that the connection
 // from sends to topic.
 func (s *subscription) wants(b *Broker, topic message.Destination, m *message.Message, from string) bool {

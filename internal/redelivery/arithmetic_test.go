@@ -42,27 +42,27 @@ func TestWorkedExamples(t *testing.T) {
 		"E5 seed plugin default entry":                          {policyOf(5000, 10000, false, 5, -1), []int64{5000, 10000, 10000, 10000, 10000, 10000, 10000, 10000}},
 		"E6 seed SpecialQueue (R-POL-05)":                       {policyOf(1000, 10000, false, 5, -1), []int64{1000, 10000, 10000, 10000, 10000, 10000, 10000, 10000}},
 		"E7 exponential with the default multiplier (R-POL-11)": {policyOf(1000, 1000, true, 5, -1), []int64{1000, 5000, 25000, 125000, 625000, 3125000, 15625000, 78125000}},
-		"E8 doubling":                                            {policyOf(1000, 1000, true, 2, -1), []int64{1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000}},
-		"E9 doubling from the first delay":                       {policyOf(500, 1000, true, 2, -1), []int64{500, 1000, 2000, 4000, 8000, 16000, 32000, 64000}},
-		"E10 after 0 growth starts at the base (R-POL-10)":       {policyOf(0, 500, true, 2, -1), []int64{0, 500, 1000, 2000, 4000, 8000, 16000, 32000}},
-		"E11 capped (R-POL-11)":                                  {policyOf(100, 50, true, 3, 400), []int64{100, 300, 400, 400, 400, 400, 400, 400}},
-		"E12 capped late":                                        {policyOf(10, 50, true, 2, 1000), []int64{10, 20, 40, 80, 160, 320, 640, 1000}},
-		"E13 a cap below the base gives way to it (R-POL-11)":    {policyOf(500, 2000, true, 2, 1000), []int64{500, 1000, 2000, 2000, 2000, 2000, 2000, 2000}},
-		"E14 the first delay is never capped (R-POL-13)":         {policyOf(30000, 50, true, 2, 1000), []int64{30000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}},
-		"E15 multiplier 1 does not grow (R-POL-11)":              {policyOf(500, 50, true, 1, 200), []int64{500, 50, 50, 50, 50, 50, 50, 50}},
-		"E16 fractions are cut at each step (R-POL-03)":          {policyOf(1000, 1000, true, 1.5, -1), []int64{1000, 1500, 2250, 3375, 5062, 7593, 11389, 17083}},
-		"E17 the cap is for growth only (R-POL-11)":              {policyOf(100, 300, false, 5, 200), []int64{100, 300, 300, 300, 300, 300, 300, 300}},
-		"E18 nothing grows from 0":                               {policyOf(0, 0, true, 2, -1), []int64{0, 0, 0, 0, 0, 0, 0, 0}},
-		"E19 a cap of 0 is a cap":                                {policyOf(1000, 700, true, 2, 0), []int64{1000, 700, 700, 700, 700, 700, 700, 700}},
-		"E20 a negative base counts only as a base":              {policyOf(42, -100, true, 2, -1), []int64{42, 84, 168, 336, 672, 1344, 2688, 5376}},
-		"R-POL-03 small delays with small multipliers stay":      {policyOf(1, 1, true, 1.4, -1), []int64{1, 1, 1}},
-		"R-POL-04 a negative first delay, then the base":         {policyOf(-5, 700, true, 2, -1), []int64{-5, 700, 1400}},
-		"R-POL-04 negative all along":                            {policyOf(-5, -7, true, 2, -1), []int64{-5, -7, -7}},
-		"R-POL-11 a negative cap other than -1 is a cap":         {policyOf(100, 50, true, 2, -2), []int64{100, 50, 50}},
-		"R-POL-11 a multiplier below 1 does not shrink":          {policyOf(1000, 300, true, 0.5, -1), []int64{1000, 300, 300}},
-		"R-POL-11 a multiplier that is no number does not grow":  {policyOf(1000, 300, true, math.NaN(), -1), []int64{1000, 300, 300}},
-		"R-POL-11 an endless multiplier ends at the largest int": {policyOf(1000, 300, true, math.Inf(1), -1), []int64{1000, math.MaxInt64, math.MaxInt64}},
-		"R-POL-13 exponential off, later delays do not add up":   {policyOf(100, 200, false, 3, -1), []int64{100, 200, 200}},
+		"E8 doubling":                                               {policyOf(1000, 1000, true, 2, -1), []int64{1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000}},
+		"E9 doubling from the first delay":                          {policyOf(500, 1000, true, 2, -1), []int64{500, 1000, 2000, 4000, 8000, 16000, 32000, 64000}},
+		"E10 after 0 growth starts at the base (R-POL-10)":          {policyOf(0, 500, true, 2, -1), []int64{0, 500, 1000, 2000, 4000, 8000, 16000, 32000}},
+		"E11 capped (R-POL-11)":                                     {policyOf(100, 50, true, 3, 400), []int64{100, 300, 400, 400, 400, 400, 400, 400}},
+		"E12 capped late":                                           {policyOf(10, 50, true, 2, 1000), []int64{10, 20, 40, 80, 160, 320, 640, 1000}},
+		"E13 a cap below the base gives way to it (R-POL-11)":       {policyOf(500, 2000, true, 2, 1000), []int64{500, 1000, 2000, 2000, 2000, 2000, 2000, 2000}},
+		"E14 the first delay is never capped (R-POL-13, R-EDGE-22)": {policyOf(30000, 50, true, 2, 1000), []int64{30000, 1000, 1000, 1000, 1000, 1000, 1000, 1000}},
+		"E15 multiplier 1 does not grow (R-POL-11)":                 {policyOf(500, 50, true, 1, 200), []int64{500, 50, 50, 50, 50, 50, 50, 50}},
+		"E16 fractions are cut at each step (R-POL-03)":             {policyOf(1000, 1000, true, 1.5, -1), []int64{1000, 1500, 2250, 3375, 5062, 7593, 11389, 17083}},
+		"E17 the cap is for growth only (R-POL-11, R-EDGE-22)":      {policyOf(100, 300, false, 5, 200), []int64{100, 300, 300, 300, 300, 300, 300, 300}},
+		"E18 nothing grows from 0":                                  {policyOf(0, 0, true, 2, -1), []int64{0, 0, 0, 0, 0, 0, 0, 0}},
+		"E19 a cap of 0 is a cap":                                   {policyOf(1000, 700, true, 2, 0), []int64{1000, 700, 700, 700, 700, 700, 700, 700}},
+		"E20 a negative base counts only as a base":                 {policyOf(42, -100, true, 2, -1), []int64{42, 84, 168, 336, 672, 1344, 2688, 5376}},
+		"R-POL-03 small delays with small multipliers stay":         {policyOf(1, 1, true, 1.4, -1), []int64{1, 1, 1}},
+		"R-POL-04 a negative first delay, then the base":            {policyOf(-5, 700, true, 2, -1), []int64{-5, 700, 1400}},
+		"R-POL-04 negative all along":                               {policyOf(-5, -7, true, 2, -1), []int64{-5, -7, -7}},
+		"R-POL-11 a negative cap other than -1 is a cap":            {policyOf(100, 50, true, 2, -2), []int64{100, 50, 50}},
+		"R-POL-11 a multiplier below 1 does not shrink":             {policyOf(1000, 300, true, 0.5, -1), []int64{1000, 300, 300}},
+		"R-POL-11 a multiplier that is no number does not grow":     {policyOf(1000, 300, true, math.NaN(), -1), []int64{1000, 300, 300}},
+		"R-POL-11 an endless multiplier ends at the largest int":    {policyOf(1000, 300, true, math.Inf(1), -1), []int64{1000, math.MaxInt64, math.MaxInt64}},
+		"R-POL-13 exponential off, later delays do not add up":      {policyOf(100, 200, false, 3, -1), []int64{100, 200, 200}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +90,7 @@ func TestCollisionAvoidanceSpreadsWithinItsFactor(t *testing.T) { // E21, R-POL-
 	})
 }
 
-func TestSpreadComesAfterTheCap(t *testing.T) { // R-POL-12
+func TestSpreadComesAfterTheCap(t *testing.T) { // R-POL-12, R-EDGE-22
 	t.Parallel()
 	p := policyOf(1000, 1000, true, 2, 1500)
 	p.UseCollisionAvoidance = true

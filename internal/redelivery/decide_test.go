@@ -87,7 +87,7 @@ func TestWithoutAPolicyPoisonExpiryAndUndispatchableAreFinal(t *testing.T) {
 	}
 }
 
-func TestPolicyDecides(t *testing.T) { // R-PLG-20, R-PLG-21, R-POL-16
+func TestPolicyDecides(t *testing.T) { // R-PLG-20, R-PLG-21, R-POL-14, R-POL-16
 	t.Parallel()
 	later := func(delay int64) Decision {
 		return Decision{Action: Later, Due: now + delay, Delay: delay, By: "retry (activemq.xml:7)"}

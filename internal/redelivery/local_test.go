@@ -19,7 +19,7 @@ func TestLocalDecisions(t *testing.T) {
 		text string
 	}{
 		"R-POL-13 the first redelivery waits initialRedeliveryDelay": {limited, LocalFacts{Counter: 1, Retry: NoRetry}, LocalDecision{Delay: 10}, ""},
-		"R-POL-13 the second waits redeliveryDelay":                  {limited, LocalFacts{Counter: 2, Retry: NoRetry}, LocalDecision{Delay: 20}, ""},
+		"R-POL-14 the second waits redeliveryDelay":                  {limited, LocalFacts{Counter: 2, Retry: NoRetry}, LocalDecision{Delay: 20}, ""},
 		"R-POL-16 failure N+1 is poison":                             {limited, LocalFacts{Counter: 3, Retry: NoRetry}, LocalDecision{Poison: true}, "Delivery[3] exceeds redelivery policy limit:RedeliveryPolicy {"},
 		"R-CLIENT-48 without words the cause is null":                {limited, LocalFacts{Counter: 3, Retry: NoRetry}, LocalDecision{Poison: true}, ", cause:null"},
 		"R-CLIENT-48 the application's words stand in the cause":     {limited, LocalFacts{Counter: 3, Retry: NoRetry, Cause: "X: y"}, LocalDecision{Poison: true}, ", cause:X: y"},

@@ -115,7 +115,7 @@ class RedeliveryLimitTest {
         }
     }
 
-    /** R-CLIENT-58: a close with the last attempt open is that attempt's failure, and the dead letter comes at once. */
+    /** R-CLIENT-58, R-EDGE-49: a close with the last attempt open is that attempt's failure, and the dead letter comes at once. */
     @Test
     void closing_with_limit_zero_gives_up_at_once() throws Exception {
         String queue = Mail.unique("close");
