@@ -47,7 +47,7 @@ func (l *loader) loadActiveMQ(root *element) {
 // broker judges the broker element and takes what it says.
 func (m *activeMQ) broker(e *element) {
 	m.beans.expand(e, &m.report)
-	w := &walker{report: &m.report, beans: m.beans, cfg: m.cfg, data: m.data, withoutListener: len(m.opts.Listen) > 0}
+	w := &walker{report: &m.report, beans: m.beans, cfg: m.cfg, data: m.data, withoutListener: len(m.opts.Listen) > 0, readFile: m.readFile, defines: m.defines}
 	if brokerPart.name != e.name { // made of a bean
 		e = fromBean(e)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/nixiemq/nixie/internal/access"
 )
 
-// whyNoJAAS is the remedy for logins that are made by Java code.
-const whyNoJAAS = "its users are known to Java login modules, which are not run, so nobody could be told from anybody; write the users into a simpleAuthenticationPlugin"
+// whyNoJAAS is the remedy for logins by certificate.
+const whyNoJAAS = "clients are not known by their certificates, so nobody could be told from anybody; write users with passwords into a simpleAuthenticationPlugin"
 
 // simpleAuthenticationPart is the list of users (section 7.8).
 var simpleAuthenticationPart = &part{
@@ -67,7 +67,7 @@ func authorizationEntryPart(name string, r role, pattern fate, why string) *part
 // authentication reads the users.
 func (w *walker) authentication(e *element) {
 	if w.cfg.Access != nil {
-		w.fail(e.at("is the second simpleAuthenticationPlugin; write all users into one"))
+		w.fail(e.at("is the second plugin for logins; write all users into one"))
 		return
 	}
 	o := &access.Options{Source: e.source()}
@@ -98,7 +98,7 @@ func (w *walker) user(e *element, o *access.Options) {
 	case u.Name == "" || !hasAttr(e, "password"):
 		w.fail(e.at("needs a username and a password"))
 		return
-	case strings.HasPrefix(password, "ENC(") && strings.HasSuffix(password, ")"):
+	case encrypted(password):
 		w.fail(e.at("has a password that is encrypted for Java (ENC(...)), which cannot be read here; give it in the clear, as ${NAME} from a properties file or the environment"))
 		return
 	}

@@ -18,7 +18,7 @@ var pluginsPart = &part{name: "plugins", fate: accepted, children: []*part{
 	authorizationPart,
 	timeStampingPart,
 	{name: "forcePersistencyModeBrokerPlugin", fate: honoured, role: rolePersistency, attrs: []attr{{"persistenceFlag", boolean, "", honoured, ""}}},
-	refusedPlugin("jaasAuthenticationPlugin", whyNoJAAS),
+	jaasPart,
 	refusedPlugin("jaasCertificateAuthenticationPlugin", whyNoJAAS),
 	refusedPlugin("jaasDualAuthenticationPlugin", whyNoJAAS),
 	refusedPlugin("destinationPathSeparatorPlugin", "names with another separator would not be the same destination; use dots in names"),

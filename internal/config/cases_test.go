@@ -385,3 +385,27 @@ func TestSlowConsumers(t *testing.T) {
 		}
 	}
 }
+
+// TestLoginConfig reads JAAS configurations, and says what is wrong with others.
+func TestLoginConfig(t *testing.T) {
+	t.Parallel()
+	got, err := parseLoginConfig("a{ X required; Y sufficient k='v;' l=w ; };b {};")
+	want := map[string][]jaasModule{"a": {{"X", "required", map[string]string{}}, {"Y", "sufficient", map[string]string{"k": "v;", "l": "w"}}}, "b": nil}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(jaasModule{})); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for text, want := range map[string]string{
+		"a X required; };":       `no { behind "a"`,
+		"a { X required k v; };": `no = behind "k"`,
+		"a { X required k=v }":   `no = behind "}"`,
+		"a { X required":         "module X has no end",
+		"a { X required; }":      "domain a has no end",
+		"a { X required; ":       "domain a has no end",
+		"/* a":                   "a comment has no end",
+		"a { X required k=\"v }": "a quoted text has no end",
+	} {
+		if _, err := parseLoginConfig(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

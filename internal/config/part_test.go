@@ -115,9 +115,21 @@ func before(attribute string) string {
 	return name
 }
 
+// jaasFiles are what a jaasAuthenticationPlugin needs beside the document.
+var jaasFiles = map[string]string{
+	"login.config": "activemq-domain { " + jaasProperties + " required; };\nother { " + jaasProperties +
+		" required org.apache.activemq.jaas.properties.user=\"other.properties\"; };",
+	"users.properties": "u=p", "other.properties": "o=p", "groups.properties": "g=u,o",
+}
+
 // load reads a document that is the whole file.
 func load(document string) (*Config, []Notice, []Notice) {
-	c, notices, err := Load(Options{File: "f", ReadFile: func(string) ([]byte, error) { return []byte(document), nil }})
+	c, notices, err := Load(Options{File: "f", ReadFile: func(path string) ([]byte, error) {
+		if text, ok := jaasFiles[path]; ok {
+			return []byte(text), nil
+		}
+		return []byte(document), nil
+	}})
 	var problem *Error
 	errors.As(err, &problem)
 	if problem == nil {

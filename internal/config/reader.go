@@ -53,6 +53,8 @@ func (w *walker) read(r role, e *element) {
 		w.persistency(e)
 	case roleAuthentication:
 		w.authentication(e)
+	case roleJAAS:
+		w.jaas(e)
 	case roleAuthorization:
 		w.authorization(e)
 	case roleAuthorizationEntry:

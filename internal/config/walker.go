@@ -31,6 +31,7 @@ const (
 	roleTimeStamping
 	rolePersistency
 	roleAuthentication
+	roleJAAS
 	roleAuthorization
 	roleAuthorizationEntry
 	roleDefaultAuthorization
@@ -66,7 +67,9 @@ type walker struct {
 	// the file has, served or not.
 	connectors        []Listener
 	connectorElements int
-	withoutListener   bool // listeners come from --listen, the file's are not used
+	readFile          func(path string) ([]byte, error) // a file that the document names
+	defines           map[string]string                 // of -D
+	withoutListener   bool                              // listeners come from --listen, the file's are not used
 	// redelivery and intercept are filled before the elements that hold their parts
 	// are read.
 	redelivery RedeliveryPlugin
