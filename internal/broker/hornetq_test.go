@@ -481,18 +481,28 @@ func TestHornetQCountsAndDelaysSurviveACrash(t *testing.T) { // R-HQ-38, R-HQ-80
 }
 
 func TestSelectDeadLettersByTheirOrigin(t *testing.T) { // R-HQ-107
-	inHouse(t, addressed(1, 0, redelivery.HornetQOrigins), func(h *house) {
-		c := h.client()
-		other := message.Destination{Kind: message.Queue, Name: "BILLS"}
-		for _, d := range []message.Destination{orders, other} {
-			c.must(c.send(c.msg(d, d.Name), ""))
-			k := c.consume(d)
-			c.failOnce(k, c.take()[0])
-		}
-		c.consume(graves, func(s *ConsumerSpec) { s.Selector = "_HQ_ORIG_ADDRESS = 'jms.queue.BILLS'" })
-		want(t, "selected", c.take(), "BILLS")
-		c.c.Close(message.Closed, "", -1)
-	})
+	for name, tt := range map[string]struct {
+		origins  redelivery.Origins
+		selector string
+	}{
+		"HornetQ": {redelivery.HornetQOrigins, "_HQ_ORIG_ADDRESS = 'jms.queue.BILLS'"},
+		"Artemis": {redelivery.ArtemisOrigins, "_AMQ_ORIG_ADDRESS = 'BILLS' AND _AMQ_ORIG_ROUTING_TYPE = 1 AND _AMQ_ORIG_MESSAGE_ID > 0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, addressed(1, 0, tt.origins), func(h *house) {
+				c := h.client()
+				other := message.Destination{Kind: message.Queue, Name: "BILLS"}
+				for _, d := range []message.Destination{orders, other} {
+					c.must(c.send(c.msg(d, d.Name), ""))
+					k := c.consume(d)
+					c.failOnce(k, c.take()[0])
+				}
+				c.consume(graves, func(s *ConsumerSpec) { s.Selector = tt.selector })
+				want(t, "selected", c.take(), "BILLS")
+				c.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
 }
 
 func TestChangedSettingsHoldForWhatWaits(t *testing.T) { // R-HQ-05, R-HQ-42, R-HQ-139

@@ -122,6 +122,8 @@ func valueOf(v any) Value {
 		return BoolValue(v)
 	case int:
 		return IntValue(int64(v))
+	case int8:
+		return IntValue(int64(v))
 	case int32:
 		return IntValue(int64(v))
 	case int64:
