@@ -374,3 +374,26 @@ func TestCommitOfAStrayAckRollsBack(t *testing.T) { // better than R-BRK-11, R-B
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+func TestC10ForwardedAndCommitted(t *testing.T) { // C10 part 2
+	inHouse(t, nil, func(h *house) {
+		out := message.Destination{Kind: message.Queue, Name: "OUT"}
+		c := h.client()
+		c.must(c.send(c.msg(orders, "in"), ""))
+		k := c.consume(orders)
+		d := c.take()[0]
+		c.must(c.c.Begin("TX:1"))
+		forwarded := *d.Message // the object that was received, under an id that the client gives it
+		forwarded.ID, forwarded.Destination = c.msg(out, "").ID, out
+		c.must(c.send(&forwarded, "TX:1"))
+		c.must(c.ack(queue.Standard, k, d, d, 1, "TX:1"))
+		c.must(c.settle(c.c.Commit, "TX:1"))
+		c.take()
+		if n := h.depth(orders.Name); n != 0 {
+			t.Errorf("%d are left at the input", n)
+		}
+		c.consume(out)
+		want(t, "output, told 0", c.take(), "in")
+		c.c.Close(message.Closed, "", -1)
+	})
+}

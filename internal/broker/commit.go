@@ -205,9 +205,7 @@ func (w *turnWriter) world(e *queue.Effect) {
 		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() { d.orderPage(lane, after, n) }})
 	case queue.PageTimes:
 		x, from, n := e.Index, e.From, e.Counter
-		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() {
-			d.box.force(work{do: func() { d.pageTimes(x, from, n) }})
-		}})
+		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() { d.orderTimes(x, from, n) }})
 	case queue.Tell:
 		if ev, ok := d.event(e); ok {
 			w.group.actions = append(w.group.actions, action{kind: actEvent, b: d.b, event: &ev})

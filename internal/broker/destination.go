@@ -288,13 +288,20 @@ func (d *destination) selectors() []*selector.Selector {
 	return slices.Collect(maps.Values(d.readers))
 }
 
-// pageTimes reads entries for the machine by a time of theirs. It runs in the
+// orderTimes has entries read by a time of theirs. What is numbered from now on is left
+// out: see orderPage. Where it comes before what is read, its Arrive says so.
+func (d *destination) orderTimes(x queue.Index, from queue.TimeKey, n int) {
+	limit := d.b.numbered()
+	d.box.force(work{do: func() { d.pageTimes(x, from, limit, n) }})
+}
+
+// pageTimes reads entries below the limit by a time of theirs. It runs in the
 // destination's goroutine.
-func (d *destination) pageTimes(x queue.Index, from queue.TimeKey, n int) {
+func (d *destination) pageTimes(x queue.Index, from queue.TimeKey, limit uint64, n int) {
 	by := map[queue.Index]records.Index{queue.ByDue: records.ByDue, queue.ByExpiration: records.ByExpiration}[x]
 	after := records.TimeKey{At: from.At, Lane: records.Lane(from.Lane), Position: from.Position}
 	page, last, end, err := d.b.o.Records.Times(d.id, by, after, n, func(k records.TimeKey) bool {
-		return !d.machine.Known(uint8(k.Lane), k.Position)
+		return k.Position < limit && !d.machine.Known(uint8(k.Lane), k.Position)
 	})
 	if err != nil {
 		d.fail(fmt.Errorf("read %s: %w", d.label(), err))

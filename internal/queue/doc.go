@@ -24,6 +24,8 @@
 //   - Effects on an item that is not Stored concern nothing in the store.
 //   - It answers a PageIn with one Paged, of entries that are at least as new as
 //     the batch with which the PageIn was let out.
+//   - It answers a PageTimes with one Timed, in the same way, and keeps the store's
+//     index of due times equal to the counts that it saves (Item.Indexed).
 //   - It lets nobody but the transaction itself touch what a Prepare listed, and
 //     follows with one Settle. Where the transaction is to outlive the process
 //     before that, it keeps what Item.Held says and tells the next machine
@@ -34,13 +36,15 @@
 // The tests check them with random commands against a naive queue, and with
 // crashes between turns:
 //
-//   - an item is in exactly one of waiting, returned, scheduled, out, limbo, beyond
-//     or gone, and goes by exactly one of Remove, Transfer and Forget;
+//   - an item is in exactly one of waiting, returned, scheduled, deep, out, limbo,
+//     beyond, away or gone, and goes by exactly one of Remove, Transfer and Forget;
 //   - no consumer holds more than its window and what widened it allow;
 //   - of the items that a consumer wants, those of a lane that never came back leave
 //     in the order of their positions, behind those that did;
 //   - of a message group, no item is handed out while one that was here before it
 //     waits, or is to come back (TestGroupLaws);
+//   - what is due comes back in the order of its times, before what was never handed
+//     out, and what expires does so at its time, however deep in the store it is;
 //   - an attempt is counted once, however many signals tell of its end;
 //   - a count never falls while the item is in the queue, unless the rules keep it
 //     in its own dead letter queue;
