@@ -37,6 +37,7 @@ func (s *Session) createTemporary(ctx context.Context, kind message.DestinationK
 	if _, err := c.await(ctx, "create "+d.String(), k); err != nil {
 		c.mu.Lock()
 		delete(c.temps, d)
+		delete(c.known, d)
 		c.mu.Unlock()
 		return Destination{}, err
 	}
