@@ -18,7 +18,7 @@ A prepared transaction is kept until it is committed or rolled back, whatever ha
 its client or to the broker. What it has received is nobody's meanwhile, and what it has
 sent is seen by nobody. That is for its transaction manager to decide, which asks for it
 when it recovers. Decide yourself only where that will not happen, and ask it first what
-it did with the other branches: yours is not undone.`, `
+it did with the other branches: what you decide cannot be undone.`, `
   nixie tx list
   nixie tx commit 'XID:[131075,globalId=2d531f,branchId=01]'
   nixie tx rollback 'XID:[131075,globalId=2d531f,branchId=01]'`)
