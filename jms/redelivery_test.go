@@ -65,7 +65,7 @@ func TestRollbackRedeliversByThePolicy(t *testing.T) {
 	})
 }
 
-// R-EDGE-15: the old message at its limit is given up, and its fresh neighbour is not.
+// R-EDGE-15, better than R-CLIENT-44: the old message at its limit is given up, and its fresh neighbour is not.
 func TestEachMessageOfABatchIsDecidedForItself(t *testing.T) {
 	everywhere(t, func(t *testing.T, r room) {
 		f := factory(t, r, "tcp://room")
@@ -376,7 +376,8 @@ func TestExpiredInTheClient(t *testing.T) {
 	})
 }
 
-// The policies of section 2: by destination, copied, and overridden by the consumer's own.
+// The policies of section 2: by destination, copied (R-POL-06), and overridden by the
+// consumer's own (R-URI-01, R-URI-02, R-URI-13).
 func TestPoliciesByDestination(t *testing.T) {
 	everywhere(t, func(t *testing.T, r room) {
 		f := factory(t, r, "tcp://room?jms.redeliveryPolicy.maximumRedeliveries=9")
@@ -419,7 +420,7 @@ func TestPoliciesByDestination(t *testing.T) {
 	})
 }
 
-// R-EDGE-52: what was processed is acknowledged before a failed message comes again.
+// R-EDGE-52, better than R-CLIENT-41: what was processed is acknowledged before a failed message comes again.
 func TestOptimizedAcknowledgementsAreFlushedBeforeARedelivery(t *testing.T) {
 	everywhere(t, func(t *testing.T, r room) {
 		f := factory(t, r, "tcp://room?jms.optimizeAcknowledge=true&jms.prefetchPolicy.queuePrefetch=100")

@@ -60,7 +60,7 @@ func TestC03BothLimits(t *testing.T) {
 	}
 }
 
-// R-CLIENT-30, R-CLIENT-31, R-CLIENT-32: what is past the limit by the broker's count is
+// R-CLIENT-30, R-CLIENT-31, R-CLIENT-32, R-CLIENT-52: what is past the limit by the broker's count is
 // given up unread, and the receive goes on for the rest of its time.
 func TestPastTheLimitBeforeDelivery(t *testing.T) {
 	for _, prefetch := range []int{0, 10} {

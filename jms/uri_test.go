@@ -19,7 +19,7 @@ func TestBrokerURLs(t *testing.T) {
 			return e.address == "[::1]:61617" && e.tls && !e.o.verifyHostName
 		},
 		"nio+ssl://h:1": func(f *ConnectionFactory) bool { return f.url.endpoints[0].tls },
-		// R-URI-10
+		// R-URI-10, R-URI-11, R-URI-13, R-URI-21
 		"tcp://host:61616?jms.redeliveryPolicy.maximumRedeliveries=3&jms.useAsyncSend=true": func(f *ConnectionFactory) bool {
 			return f.Policies.fallback.MaximumRedeliveries == 3 && f.Policies.fallback.RedeliveryDelay == time.Second && f.Options.Send.UseAsyncSend
 		},

@@ -15,7 +15,7 @@ func with(change func(*ListenerOptions)) ListenerOptions {
 	return o
 }
 
-func TestParseListener(t *testing.T) {
+func TestParseListener(t *testing.T) { // R-URI-21: the broker's half
 	t.Parallel()
 	d := DefaultListenerOptions()
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 )
 
-func TestEveryKindHasAClass(t *testing.T) { // OpenWire 14
+func TestEveryKindHasAClass(t *testing.T) { // OpenWire 14, R-WIRE-07
 	t.Parallel()
 	// what a broker can safely send to every Java client (OpenWire 4.9)
 	safe := []string{classJMS, classInvalidClientID, classInvalidDestination, classInvalidSelector, classResourceAllocation, classRolledBack, classXA,
@@ -33,6 +33,11 @@ func TestEveryKindHasAClass(t *testing.T) { // OpenWire 14
 		}
 		if got.Message.Value != "queue orders: "+kind.Error() {
 			t.Errorf("text %q", got.Message.Value)
+		}
+	}
+	for _, class := range safe { // clients of 6.x convert what 5.x knows, and not the other way round
+		if !strings.HasPrefix(class, "javax.") && !strings.HasPrefix(class, "java.") {
+			t.Errorf("%s is unknown to clients of 5.x", class)
 		}
 	}
 	if len(classes) != len(message.Kinds()) {

@@ -1,7 +1,9 @@
 package openwire
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
@@ -28,5 +30,48 @@ func TestSendConsumeAcknowledge(t *testing.T) {
 			t.Errorf("an acknowledged message was dispatched again: %+v", got)
 		}
 		q.leave()
+	})
+}
+
+// A dispatch without a message is the end of a browse, or a pull that found nothing
+// (R-CLIENT-02, R-CLIENT-50).
+func TestDispatchesWithoutAMessage(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		p := h.client()
+		p.produce(1, 0)
+		p.do(p.text(1, queueNamed("ORDERS"), "first"))
+		texts := func() (all []string) {
+			for _, c := range p.all() {
+				d, ok := c.(*wire.MessageDispatch)
+				if !ok {
+					t.Errorf("got %T", c)
+					continue
+				}
+				all = append(all, d.ConsumerID.String()+" "+body(t, d))
+			}
+			return all
+		}
+		expect := func(what string, want ...string) {
+			t.Helper()
+			if got := texts(); !slices.Equal(got, want) {
+				t.Errorf("%s: got %q, want %q", what, got, want)
+			}
+		}
+		browser, puller := p.consumerID(1).String(), p.consumerID(2).String()
+		p.tell(&wire.ConsumerInfo{ConsumerID: p.consumerID(1), Destination: queueNamed("ORDERS"), PrefetchSize: 10, Browser: true})
+		expect("a browse", browser+" first", browser+" <none>")
+		p.do(&wire.ConsumerInfo{ConsumerID: p.consumerID(2), Destination: queueNamed("EMPTY")})
+		p.tell(&wire.MessagePull{ConsumerID: p.consumerID(2), Destination: queueNamed("EMPTY"), Timeout: -1})
+		expect("a pull that does not wait", puller+" <none>")
+		p.tell(&wire.MessagePull{ConsumerID: p.consumerID(2), Destination: queueNamed("EMPTY"), Timeout: 1500})
+		time.Sleep(1400 * time.Millisecond)
+		expect("a pull that waits")
+		time.Sleep(200 * time.Millisecond)
+		expect("a pull that has waited", puller+" <none>")
+		p.tell(&wire.MessagePull{ConsumerID: p.consumerID(2), Destination: queueNamed("EMPTY")})
+		time.Sleep(5 * time.Second)
+		expect("a pull that waits for ever")
+		p.leave()
 	})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // TestVersionsAndEncodings sends, consumes and acknowledges in every version and
-// encoding (OpenWire 16).
+// encoding (OpenWire 16, R-WIRE-01).
 func TestVersionsAndEncodings(t *testing.T) {
 	t.Parallel()
 	for version := wire.MinVersion; version <= wire.MaxVersion; version++ {

@@ -79,6 +79,7 @@ func TestRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(want, dispatch.Message, sameTransaction, sameBytes); diff != "" {
 			t.Errorf("%s (-in +out):\n%s", name, diff)
 		}
+		// R-CLIENT-01: the client goes by the dispatch's counter
 		if dispatch.RedeliveryCounter != 3 || *dispatch.ConsumerID != (wire.ConsumerID{ConnectionID: "c", SessionID: 1, Value: 1}) {
 			t.Errorf("%s: dispatch %+v", name, dispatch)
 		}

@@ -53,7 +53,7 @@ class FailoverTest {
         }
     }
 
-    /** R-CLIENT-60: a transaction that had received is rolled back by a cut; its messages come again, counted. */
+    /** R-CLIENT-60, R-CLIENT-64: a cut rolls a transaction back; its messages come again, counted, and the prefetched ones too. */
     @Test
     void cut_in_the_middle_of_a_transaction() throws Exception {
         String in = Mail.unique("in");
