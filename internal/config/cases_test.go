@@ -127,7 +127,7 @@ func TestCases(t *testing.T) {
 		"C15.xml":       {"X": "3 after 5000 5000 5000 5000; queue://ActiveMQ.DLQ"},
 		"C16.xml":       {"X": "client; queue://ActiveMQ.DLQ"},
 		"C17-once.xml":  {"X": "client; queue://ActiveMQ.DLQ; drop expired"},
-		"C17-twice.xml": {"X": "client; queue://ActiveMQ.DLQ"}, // the later of the two (R-MAP-13)
+		"C17-twice.xml": {"X": "client; queue://ActiveMQ.DLQ"}, // the later of the two (R-MAP-13, R-EDGE-21)
 		"C18.xml":       {"SUFFIX.A": "client; queue://SUFFIX.A.dead", "BIN.A": "client; queue://ops.graveyard", "PRE.A": "client; queue://DLQ.PRE.A"},
 		"C21.xml":       {"NOCACHE.A": "client; queue://ActiveMQ.DLQ"},
 		"C24.xml":       {"X": "2 after 1000 1000 1000 1000; queue://ActiveMQ.DLQ"},
