@@ -237,6 +237,7 @@ class BrokerRedeliveryTest {
                 Mail.browse(t, queue, null);
                 Mail.send(t, Mail.unique("behind"), "m");
                 failed = now();
+                Thread.sleep(300); // the client gives the last one up after its rollback was answered, and does not wait
                 own.kill();
                 Client.abandon(c.connection);
             }
