@@ -140,6 +140,9 @@ func (c *commit) Wait() error {
 			return err
 		}
 	}
+	if err := c.e.failure.cause(); err != nil {
+		return fmt.Errorf("write the log in %s: %w", c.e.dir, err) // Pebble does not know: see logFS
+	}
 	if err := c.b.Close(); err != nil {
 		return fmt.Errorf("release batch: %w", err)
 	}

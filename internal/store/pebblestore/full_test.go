@@ -267,6 +267,89 @@ func TestLogThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// A log that cannot be ended, or the next begun, is fatal in the same way, whoever does
+// it. Pebble alone panics there, beyond recovery.
+func TestLogThatCannotBeEnded(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []errorfs.OpKind{errorfs.OpFileWrite, errorfs.OpFileSyncData, errorfs.OpCreate} {
+		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+			t.Parallel()
+			mem := vfs.NewCrashableMem()
+			var armed atomic.Bool
+			var h heard
+			o := h.options(fullOptions(-1))
+			o.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if armed.Load() && op.Kind == kind && strings.HasSuffix(op.Path, ".log") {
+					return &os.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+				}
+				return nil
+			}))
+			s, err := Open("data", o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := acquire(t, s)
+			fill(t, owner, 0, 100, 1<<10)
+			armed.Store(true)
+			if _, err := s.(*Store).db.AsyncFlush(); err != nil { // as the sweeper does
+				t.Fatal(err)
+			}
+			h.checkFull(t)
+			var b store.Batch
+			b.Put(key(100), nil)
+			if err := committed(owner, &b); !errors.Is(err, store.ErrFull) {
+				t.Errorf("a commit after the end: %v, want ErrFull", err)
+			}
+			left := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0, RNG: rand.New(rand.NewPCG(1, 2))})
+			if err := s.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+			again := fullOptions(-1)
+			again.FS = left
+			keys := 0
+			if err := acquire(t, opened(t, "data", again)).Scan(nil, nil, func(_, _ []byte) bool { keys++; return true }); err != nil || keys != 100 {
+				t.Errorf("%d keys are there, want 100; %v", keys, err)
+			}
+		})
+	}
+}
+
+// Left to itself, a store ends the process then as for every other write that fails, and
+// says what to do.
+func TestLogThatCannotBeEndedEndsTheProcess(t *testing.T) {
+	t.Parallel()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childDir+"="+t.TempDir(), childEndsLog+"=yes")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	err := c.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != ExitFatal || !strings.Contains(stderr.String(), "Free space") {
+		t.Errorf("%v, want exit status %d; it says %q", err, ExitFatal, stderr.String())
+	}
+}
+
+// endLog is the child of that test.
+func endLog(dir string) {
+	var armed atomic.Bool
+	fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if armed.Load() && op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".log") {
+			return &os.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+		}
+		return nil
+	}))
+	o := fullOptions(-1)
+	o.FS = fs
+	s, err := Open(dir, o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	armed.Store(true)
+	_, err = s.(*Store).db.AsyncFlush()
+	fmt.Fprintln(os.Stderr, "flushed:", err)
+}
+
 // Tables that cannot be written do no harm to what is in the log, and the owner
 // hears of them.
 func TestTableThatCannotBeWritten(t *testing.T) {

@@ -21,6 +21,9 @@ import (
 // writer in the directory it names, to be killed.
 const childDir = "NIXIE_PEBBLESTORE_CHILD"
 
+// childEndsLog, if set, makes it end the log on a full disk instead.
+const childEndsLog = "NIXIE_PEBBLESTORE_ENDS_LOG"
+
 // childFills, if set, makes it delete nothing.
 const childFills = "NIXIE_PEBBLESTORE_FILLS"
 

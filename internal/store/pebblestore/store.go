@@ -104,7 +104,7 @@ func (s *Store) abandon(opened <-chan error) {
 // takes what its tables in memory use from the cache, so that is added to it.
 func (s *Store) pebbleOptions() *pebble.Options {
 	p := &pebble.Options{
-		FS:                          s.o.FS,
+		FS:                          &logFS{FS: s.o.FS, dir: s.dir, failure: s.failure},
 		Lock:                        s.lock,
 		Logger:                      pebbleLog{logger: s.o.Logger, failure: s.failure},
 		EventListener:               listen(s.reserve.teller, s.reserve),
@@ -165,8 +165,9 @@ func (s *Store) Close() error {
 	if s.failure.cause() == nil {
 		s.sweeper.writeOut()
 	}
+	s.failure.closing()
 	err := s.db.Close()
-	if s.failure.cause() != nil {
+	if s.failure.over() {
 		err = nil // it was told, and Pebble cannot close what it could not write
 	}
 	if err = errors.Join(err, unlockDirectory(s.o.FS, s.dir, s.lock)); err != nil {

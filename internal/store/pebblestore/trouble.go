@@ -27,7 +27,8 @@ func classify(err error) error {
 type failure struct {
 	mu   sync.Mutex
 	err  error
-	tell func(error) // nil while the store is being opened: then Open tells
+	tell func(error) // nil while the store is being opened or closed: then Open or Close tells
+	told bool        // tell was called
 }
 
 // cause is the error that ended the store, or nil.
@@ -37,11 +38,26 @@ func (f *failure) cause() error {
 	return f.err
 }
 
+// over reports whether the owner was told: nothing that is written counts any more.
+func (f *failure) over() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told
+}
+
+// closing says that the owner wants to hear nothing more.
+func (f *failure) closing() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tell = nil
+}
+
 // notify has tell called with the failure, even if it was before.
 func (f *failure) notify(tell func(error)) {
 	f.mu.Lock()
 	f.tell = tell
 	err := f.err
+	f.told = err != nil
 	f.mu.Unlock()
 	if err != nil {
 		tell(err)
@@ -56,6 +72,7 @@ func (f *failure) fatal(err error) {
 		f.err = err
 	}
 	tell := f.tell
+	f.told = f.told || first && tell != nil
 	f.mu.Unlock()
 	if first && tell != nil {
 		tell(err)
