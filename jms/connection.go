@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,7 @@ import (
 
 // A Connection is a client's connection to a broker, or over failover to one of
 // several. It is safe for concurrent use. Close ends all it started; it must not be
-// called from a handler or an exception listener.
+// called from a handler or a listener of the connection's own: that is ErrIllegalState.
 type Connection struct {
 	o      Options
 	url    brokerURL
@@ -61,6 +62,7 @@ type Connection struct {
 	trackedN int             // their bytes
 	tolerant bool            // the broker is one of several that replace each other (R-CLIENT-22)
 	events   eventQueue
+	teller   int64 // the number of the goroutine that runs the listeners
 }
 
 // A bell wakes all who wait at it. Guarded by the connection's mutex.
@@ -221,6 +223,11 @@ func (c *Connection) aliveLocked(op string) error {
 // nothing.
 func (c *Connection) Close() error {
 	c.mu.Lock()
+	self := goroutine()
+	if self != 0 && (c.teller == self || slices.ContainsFunc(c.sessions, func(s *Session) bool { return s.running && s.runner == self })) {
+		c.mu.Unlock()
+		return selfClose("close connection")
+	}
 	if c.closing {
 		c.mu.Unlock()
 		c.parts.Wait()

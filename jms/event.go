@@ -57,6 +57,9 @@ func (q *eventQueue) close() {
 // tellEvents runs the listeners.
 func (c *Connection) tellEvents() {
 	q := &c.events
+	c.mu.Lock()
+	c.teller = goroutine()
+	c.mu.Unlock()
 	for {
 		q.mu.Lock()
 		all, ended := q.all, q.ended

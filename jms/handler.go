@@ -38,10 +38,13 @@ func (k *Consumer) Handle(h Handler) error {
 // runHandlers is the goroutine of a session's handlers.
 func (s *Session) runHandlers() {
 	c := s.c
+	c.mu.Lock()
+	s.runner = goroutine()
+	c.mu.Unlock()
 	for turn := 0; ; turn++ {
 		c.mu.Lock()
 		if s.closed || c.failure != nil || c.closing {
-			s.running = false
+			s.running, s.runner = false, 0
 			c.mu.Unlock()
 			return
 		}

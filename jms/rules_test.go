@@ -380,3 +380,28 @@ func TestTopicTransactionAcrossACut(t *testing.T) {
 		ok(t, c.Close())
 	})
 }
+
+// Who closes from within would wait for itself: it is told so, and nothing hangs.
+func TestCloseFromWithin(t *testing.T) {
+	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+		c := connect(t, factory(t, r, "tcp://room"))
+		s := session(t, c, AutoAcknowledge)
+		k := must(s.CreateConsumer(t.Context(), Queue("A")))(t)
+		told := make(chan error, 3)
+		ok(t, k.Handle(func(context.Context, *Message) error {
+			told <- s.Close()
+			told <- c.Close()
+			return k.Close() // a consumer may be
+		}))
+		send(t, session(t, c, AutoAcknowledge), Queue("A"), "x")
+		c.OnException(func(error) { told <- c.Close() })
+		rest(time.Second)
+		r.Cut()
+		for range 3 {
+			if err := <-told; !errors.Is(err, ErrIllegalState) {
+				t.Errorf("close from within: %v", err)
+			}
+		}
+		ok(t, c.Close())
+	})
+}

@@ -65,6 +65,7 @@ type Session struct {
 	tx        *transaction // nil: none is open
 	ending    bool         // the transaction's end is under way
 	running   bool         // the handlers' goroutine
+	runner    int64        // its number
 	closed    bool
 	root      context.Context // of handlers
 	cancel    context.CancelFunc
@@ -109,13 +110,18 @@ func (s *Session) aliveLocked(op string) error {
 }
 
 // Close closes the session with its producers and consumers; an open transaction is
-// rolled back. It waits for a handler that runs, so it must not be called from one.
+// rolled back. It waits for a handler that runs, so it must not be called from one: that
+// is ErrIllegalState.
 func (s *Session) Close() error {
 	c := s.c
 	c.mu.Lock()
 	if s.closed {
 		c.mu.Unlock()
 		return nil
+	}
+	if s.running && s.runner == goroutine() {
+		c.mu.Unlock()
+		return selfClose("close session")
 	}
 	s.stopLocked()
 	c.mu.Unlock()
