@@ -215,7 +215,7 @@ var reasonTexts = map[redelivery.Reason]string{
 	redelivery.ReasonNonPersistent: "no dead letters of non-persistent messages",
 	redelivery.ReasonExpired:       "its time to live has passed",
 	redelivery.ReasonDiscarding:    "the strategy keeps no dead letters",
-	redelivery.ReasonTemporary:     "its destination is temporary",
+	redelivery.ReasonTemporary:     "its destination is temporary (a topic, or expired)",
 	redelivery.ReasonNoPolicy:      "no policy is for it",
 	redelivery.ReasonLimit:         "the limit is reached",
 	redelivery.ReasonPlugin:        "dead letters are dropped",

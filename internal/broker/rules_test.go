@@ -413,3 +413,27 @@ func TestDeadLettersKeepTheirGroup(t *testing.T) { // R-GRP-05: it binds who rea
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+func TestPoisonOfATemporaryQueueIsKept(t *testing.T) { // R-DLS-01, R-DLS-10: as of any queue; R-BRK-26: nothing else of it
+	reply := message.Destination{Kind: message.TempQueue, Name: "reply"}
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		c.must(c.c.AddDestination(h.t.Context(), reply))
+		k := c.consume(reply, func(s *ConsumerSpec) { s.Prefetch = 1 })
+		for _, m := range []*message.Message{c.msg(reply, "poison"), c.msg(reply, "late", expiring(time.Second)), c.msg(reply, "left")} {
+			c.must(c.send(m, ""))
+		}
+		got := c.take()
+		want(t, "first", got, "poison")
+		time.Sleep(2 * time.Second)
+		c.failAsJava(k, got[0])
+		want(t, "next", c.take(), "left")
+		o, err := h.broker.Redrive(h.t.Context(), dlqAt, Selection{Dry: true})
+		h.came("while its queue is there", o, err, Outcome{Taken: 1})
+		c.c.Close(message.Closed, "", -1)
+		h.kill()
+		h.holds(dlqAt, "poison")
+		o, err = h.broker.Redrive(h.t.Context(), dlqAt, Selection{})
+		h.came("when its queue is gone", o, err, Outcome{Left: 1})
+	})
+}

@@ -179,7 +179,7 @@ func sideOf(p *redelivery.Policy) Side {
 // graveOf tells what holds where the dead letters of a question go.
 func graveOf(c *config.Config, r *config.Resolver, q *Question, e *config.Effective) *Grave {
 	target := e.Rules.DeadLetter.Target(q.Destination, subscriptionOf(q.Destination))
-	if target.IsZero() || q.Destination.IsTemporary() {
+	if target.IsZero() || q.Destination.IsTemporary() && q.Destination.IsTopic() {
 		return nil
 	}
 	there := r.Policy(target)
@@ -224,7 +224,8 @@ func notesOf(x *Explanation, q *Question, e *config.Effective) []string {
 	note(p == nil && !q.Client.None, "the broker has no policy of its own here: limit and delays are the client's, and what a client gives back is available to the others at once")
 	note(p == nil && q.Client.None, "nobody sets a limit: a message that fails is delivered again at once, for ever")
 	note(d.IsTopic() && !d.IsTemporary() && !e.Rules.DeadLetterNonDurable, "this holds for durable subscriptions to the topic; a copy that fails in another subscription is dropped")
-	note(d.IsTemporary(), "a temporary destination has no dead letters: what is given up is dropped")
+	note(d.IsTemporary() && d.IsTopic(), "a temporary topic has no dead letters: what is given up is dropped")
+	note(d.IsTemporary() && d.IsQueue(), "what lies in a temporary queue goes with it when its connection ends")
 	note(p != nil && p.UseCollisionAvoidance, "the delays are spread by chance; 'nixie policy simulate' shows how the total comes out")
 	note(p != nil && p.UseExponentialBackOff && !(p.BackOffMultiplier > 1), "useExponentialBackOff has no effect with a multiplier of %s: it must be more than 1", number(max(0, multiplierOf(p))))
 	return notes

@@ -191,7 +191,7 @@ func TestFates(t *testing.T) {
 		"C17 expired ones are dropped":    {head + "{processExpired: false}", "Q", nil, "given-up dead-letter queue://ActiveMQ.DLQ, discard non-persistent; expired discard expired, discard non-persistent"},
 		"C14 non-persistent ones kept":    {head + "{processNonPersistent: true}", "Q", nil, "given-up dead-letter queue://ActiveMQ.DLQ, dead-letter queue://ActiveMQ.DLQ; expired dead-letter queue://ActiveMQ.DLQ, dead-letter queue://ActiveMQ.DLQ"},
 		"discarding":                      {head + "{kind: discarding}", "Q", nil, "given-up discard discarding, discard discarding; expired discard discarding, discard discarding"},
-		"a temporary queue":               {"", "temp-queue://T", nil, "given-up discard temporary, discard temporary; expired discard temporary, discard temporary"},
+		"a temporary queue":               {"", "temp-queue://T", nil, "given-up dead-letter queue://ActiveMQ.DLQ, discard non-persistent; expired discard temporary, discard temporary"},
 		"a dead letter queue keeps":       {"", "ActiveMQ.DLQ", nil, "given-up keep, keep; expired keep, keep"},
 		"a client that never gives it up": {"", "Q", []string{"client-max=-1"}, "expired dead-letter queue://ActiveMQ.DLQ, discard non-persistent"},
 		"a durable subscription": {"policies:\n  - topic: T\n    deadLetterStrategy: {kind: individual, destinationPerDurableSubscriber: true}", "topic://T", nil,
@@ -240,7 +240,8 @@ func TestNotes(t *testing.T) {
 		"the client without end":     {plugin(2), "Q", []string{"client-max=-1"}, "the client never gives the message up"},
 		"the broker without end":     {plugin(-1), "Q", nil, "the broker's delays begin with number 8"},
 		"a topic":                    {"", "topic://T", nil, "durable subscriptions"},
-		"a temporary queue":          {"", "temp-queue://T", nil, "has no dead letters"},
+		"a temporary topic":          {"", "temp-topic://T", nil, "has no dead letters"},
+		"a temporary queue":          {"", "temp-queue://T", nil, "goes with it when its connection ends"},
 		"growth that is none":        {"defaultPolicy:\n  redelivery: {useExponentialBackOff: true, backOffMultiplier: 1}\n", "Q", nil, "no effect with a multiplier of 1"},
 		"chance":                     {"defaultPolicy:\n  redelivery: {useCollisionAvoidance: true}\n", "Q", nil, "spread by chance"},
 	} {

@@ -73,7 +73,7 @@ func (b *buried) sample() message.Destination {
 // target is where dead letters of the sample go.
 func (b *buried) target() message.Destination {
 	d := b.sample()
-	if d.IsTemporary() {
+	if d.IsTemporary() && d.IsTopic() {
 		return message.Destination{}
 	}
 	return b.strategy.Target(d, subscriptionOf(d))

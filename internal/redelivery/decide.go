@@ -115,7 +115,7 @@ func (r Rules) end(f Facts, now int64, why Reason) Decision {
 		if why != ReasonExpired {
 			d.Due = addMillis(now, hold(f.Holds))
 		}
-	case f.Destination.IsTemporary():
+	case f.Destination.IsTemporary() && (f.Destination.IsTopic() || why == ReasonExpired): // R-BRK-26; poison of a temporary queue is as of any (R-DLS-01, R-DLS-10)
 		d.Action, d.Reason = Discard, ReasonTemporary
 	case why == ReasonLimit && r.DropAtLimit:
 		d.Action = Discard

@@ -268,12 +268,16 @@ func TestWhatTheStrategyDoesNotKeep(t *testing.T) { // R-DLS-20, R-DLS-21, R-EDG
 	}
 }
 
-func TestTemporaryDestinationsHaveNoDeadLetters(t *testing.T) { // R-DLS-01, R-BRK-26
+func TestDeadLettersOfTemporaryDestinations(t *testing.T) { // R-DLS-01, R-DLS-10, R-BRK-26: of a queue, and not for its expiry
 	t.Parallel()
 	for _, kind := range []message.DestinationKind{message.TempQueue, message.TempTopic} {
-		for _, c := range []message.Cause{message.Poison, message.Expired, message.Undispatchable} {
+		for c, why := range map[message.Cause]Reason{message.Poison: ReasonPoison, message.Expired: ReasonTemporary, message.Undispatchable: ReasonUndispatchable} {
 			f := with(failed(c, 1), func(f *Facts) { f.Destination = message.Destination{Kind: kind, Name: "T"} })
-			check(t, Rules{}, f, Decision{Action: Discard, Reason: ReasonTemporary, By: "default"})
+			want := Decision{Action: Discard, Reason: ReasonTemporary, By: "default"}
+			if kind == message.TempQueue && why != ReasonTemporary {
+				want = Decision{Action: DeadLetter, Target: dlq, Reason: why, By: "default"}
+			}
+			check(t, Rules{}, f, want)
 		}
 		f := with(failed(message.Rollback, 1), func(f *Facts) { f.Destination = message.Destination{Kind: kind, Name: "T"} })
 		check(t, Rules{}, f, Decision{Action: Again, By: "default"})
@@ -504,7 +508,7 @@ func TestLawsOfDecisions(t *testing.T) {
 		law((d.Action == DeadLetter) == !d.Target.IsZero(), "a dead letter, and nothing else, has a target")
 		law(d.Target != f.Destination || d.Target.IsZero(), "no dead letter goes where it is (R-DLS-04)")
 		law(d.Action == DeadLetter || d.CauseText == "", "only a dead letter has a cause text")
-		law(d.Action != DeadLetter || !f.Destination.IsTemporary(), "no dead letter of a temporary destination")
+		law(d.Action != DeadLetter || !f.Destination.IsTemporary() || d.Reason != ReasonExpired, "no dead letter of what expired in a temporary queue")
 		law(d.Action != Later || r.Redelivery != nil, "only a policy delays")
 		law(d.Action != Later || !f.Expired, "what has expired is not delivered again")
 		law(d.Action != Again || !f.Expired, "what has expired is not delivered again")

@@ -154,7 +154,7 @@ const (
 	ReasonNonPersistent  Reason = "non-persistent"        // the strategy keeps no non-persistent ones
 	ReasonDiscarding     Reason = "discarding"            // the strategy keeps none
 	ReasonPlugin         Reason = "discarding-plugin"     // Rules.Drop
-	ReasonTemporary      Reason = "temporary"             // its destination is temporary
+	ReasonTemporary      Reason = "temporary"             // a temporary topic's, or it expired in a temporary queue
 	ReasonNoPolicy       Reason = "no-policy"             // Rules.DropWithoutPolicy
 	ReasonOwnQueue       Reason = "own-dead-letter-queue" // DeadLetterStrategy.DiscardOwn
 	ReasonExpiresFirst   Reason = "expires-first"         // Later ends with its expiration, not with its delay
