@@ -45,7 +45,7 @@ func questionFlags(e *env, c *cobra.Command, params []policy.Param) *policyQuest
 	f.Lookup("broker").Usage = "ask the running broker at this admin `URL`"
 	f.Lookup("broker").DefValue = ""
 	f.Lookup("json").Usage = "print the answer as JSON"
-	f.StringVar(&q.options.File, "config", "", "ask about this configuration `file`: activemq.xml or YAML, told apart by content")
+	f.StringVar(&q.options.File, "config", "", "ask about this configuration `file`: activemq.xml, hornetq-configuration.xml, broker.xml or YAML, told apart by content")
 	f.StringArrayVarP(&q.options.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the configuration file; may be repeated")
 	for _, p := range params {
 		v := f.String(p.Name, "", p.Usage)

@@ -32,10 +32,10 @@ Once every listener accepts, one line on standard output says where:
 Logs go to standard error. Messages are kept in the data directory, which one broker
 holds at a time: a second start fails and says who has it.
 
-The configuration file is an activemq.xml or NixieMQ's own YAML; which of them is told
-by its content. What in it is not honoured is named with file and line: as a warning
-where leaving it out is safe, as an error where it would change what happens to a
-message. Flags win over the file.
+The configuration file is an activemq.xml, a hornetq-configuration.xml, the broker.xml
+of Artemis or NixieMQ's own YAML; which of them is told by its content. What in it is
+not honoured is named with file and line: as a warning where leaving it out is safe, as
+an error where it would change what happens to a message. Flags win over the file.
 
 An address that others can reach is refused, unless the file says who clients are
 (simpleAuthenticationPlugin) or --allow-anonymous is given.`
@@ -68,12 +68,12 @@ func serveCommand(e *env) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.File, "config", "", "configuration `file`: activemq.xml or YAML, told apart by content")
+	f.StringVar(&o.File, "config", "", "configuration `file`: activemq.xml, hornetq-configuration.xml, Artemis' broker.xml or YAML, told apart by content")
 	f.StringVar(&o.Data, "data", "", "data `directory`, or :memory: to keep nothing (default "+config.DefaultDataDir+")")
 	f.StringArrayVar(&o.Listen, "listen", nil, "listen at `URI`; may be repeated; overrides the file's connectors (default "+config.DefaultListen+")")
 	f.StringVar(&admin, "admin", config.DefaultAdmin, "`host:port` of the admin listener; empty turns it off")
 	f.BoolVar(&o.AllowAnonymous, "allow-anonymous", false, "allow listening beyond loopback where the file asks nobody for a password")
-	f.StringArrayVarP(&o.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the configuration file; may be repeated")
+	f.StringArrayVarP(&o.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the configuration file, or a switch for HornetQ's and Artemis' files; may be repeated")
 	f.BoolVar(&marks, "hand-out-marks", true, "record every hand-out in the store, so that redelivery flags are right after a power cut")
 	return c
 }

@@ -15,8 +15,10 @@
 //   - All errors of a file are reported, not the first alone.
 //   - The same input gives the same Config, notices and errors, in the same order.
 //
-// A dialect is a table of parts (activemq_*.go) and a walk over it. The next
-// dialects (hornetq-configuration.xml, Artemis' broker.xml) fill the same Config.
+// A dialect is a table of parts (activemq_*.go; hornetq_*.go and artemis_*.go,
+// where an element's text is its value) and a walk over it. All fill the same
+// Config; the address-settings of HornetQ and Artemis merge, and so have a
+// structure of their own in it, behind the same [Resolver].
 package config
 
 import (
