@@ -531,3 +531,20 @@ func TestChangedSettingsHoldForWhatWaits(t *testing.T) { // R-HQ-05, R-HQ-42, R-
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+func TestSubscriptionsWithoutANameMakeDeadLetters(t *testing.T) { // R-HQ-02: every subscription is a queue
+	news := message.Destination{Kind: message.Topic, Name: "NEWS"}
+	inHouse(t, addressed(1, 0, redelivery.ArtemisOrigins, func(_ message.Destination, p *Policy) { p.Rules.DeadLetterNonDurable = true }), func(h *house) {
+		c := h.client()
+		k := c.consume(news)
+		c.must(c.send(c.msg(news, "m"), ""))
+		c.failAsJava(k, c.take()[0])
+		c.consume(graves)
+		got := c.take()
+		want(t, "dead letters", got, "m")
+		if _, named := got[0].Message.Added["_AMQ_ORIG_QUEUE"]; named || got[0].Message.Added["_AMQ_ORIG_ADDRESS"] != "NEWS" {
+			t.Errorf("%v", got[0].Message.Added)
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
+}

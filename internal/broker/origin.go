@@ -44,7 +44,9 @@ func (d *destination) originOf(it *queue.Item, header *message.Message, move *qu
 	switch {
 	case d.sub != nil:
 		o.from = header.Destination
-		o.queue = d.sub.clientID + "." + d.sub.name
+		if d.sub.durable { // the others' queues have no names
+			o.queue = d.sub.clientID + "." + d.sub.name
+		}
 	case o.kind == redelivery.HornetQOrigins:
 		o.queue = hornetQQueueNames + d.name.Name
 	default:

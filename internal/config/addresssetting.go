@@ -209,6 +209,7 @@ func (s *AddressSettings) policy(d message.Destination) Effective {
 	e.Rules.Expiry = s.expired(d, m)
 	e.Rules.DeadLetterUnrouted = m.bool(setNoRoute)
 	e.Rules.KeepUnroutedDead = !s.drop
+	e.Rules.DeadLetterNonDurable = d.IsTopic() && !d.IsAdvisory() // every subscription is a queue (R-HQ-02)
 	e.Rules.Origins = redelivery.HornetQOrigins
 	if s.product == artemis {
 		e.Rules.Origins = redelivery.ArtemisOrigins

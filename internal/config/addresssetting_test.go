@@ -209,6 +209,9 @@ func TestWhereDeadLettersGo(t *testing.T) {
 			if got := e.Rules.Expiry.Target(tt.from, redelivery.Subscription{}); got != tt.late {
 				t.Errorf("expired messages go to %s, want %s", got, tt.late)
 			}
+			if e.Rules.DeadLetterNonDurable != tt.from.IsTopic() {
+				t.Errorf("R-HQ-02: what subscriptions without a name poison becomes a dead letter: %t", e.Rules.DeadLetterNonDurable)
+			}
 			if !e.Rules.DeadLetter.ProcessNonPersistent {
 				t.Error("R-HQ-49: messages that are not durable make no dead letters")
 			}
