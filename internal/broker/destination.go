@@ -69,6 +69,7 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Read:        b.o.Records.Header,
 		Properties:  b.o.Properties,
 		Grouped:     sub == nil,
+		Gather:      gatherOf(&policy, sub),
 		Tells:       policy.Advisories.tells(sub),
 	}
 	d.rules, d.exclusive = policy.Rules, policy.Exclusive
@@ -348,4 +349,12 @@ func (d *destination) do(ctx context.Context, f func()) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// gatherOf is what a queue waits for; a subscription waits for nothing.
+func gatherOf(p *Policy, sub *subscription) queue.Gather {
+	if sub != nil {
+		return queue.Gather{}
+	}
+	return queue.Gather{Consumers: p.Gather.Consumers, Wait: p.Gather.Wait.Milliseconds()}
 }

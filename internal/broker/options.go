@@ -83,6 +83,15 @@ type Policy struct {
 	// Lifetime changes the expiration of what comes to the destination; nil: nothing.
 	Lifetime *redelivery.Lifetime
 	Recovery Recovery // of a topic
+	// Gather is what a queue waits for before it hands out.
+	Gather Gather
+}
+
+// A Gather is how many consumers a queue waits for before it hands anything out, and
+// how long at the most (see queue.Gather). The zero value is: it does not wait.
+type Gather struct {
+	Consumers int
+	Wait      time.Duration
 }
 
 // Advisories are the events that are told of a destination only where its policy

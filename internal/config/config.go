@@ -207,6 +207,11 @@ type PolicyEntry struct {
 	// AllConsumersExclusive gives a queue's messages to one consumer at a time,
 	// whatever the consumers ask for; default false.
 	AllConsumersExclusive bool
+	// ConsumersBeforeDispatch is how many consumers a queue waits for before it hands
+	// anything out, and TimeBeforeDispatch how long at the most, or alone; 0: it does
+	// not wait (consumersBeforeDispatchStarts, timeBeforeDispatchStarts).
+	ConsumersBeforeDispatch int
+	TimeBeforeDispatch      time.Duration
 	// Recovery is what of a topic is kept for retroactive consumers; nil: nothing.
 	// AlwaysRetroactive takes every consumer without a durable subscription for one.
 	Recovery          *Recovery

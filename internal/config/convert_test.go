@@ -156,6 +156,7 @@ func anyConfig(t *rapid.T) *Config {
 		p.Rules.DeadLetterUnrouted, p.Rules.KeepUnroutedDead, p.Rules.Origins = some("unrouted"), some("kept"), redelivery.Origins(rapid.IntRange(0, 2).Draw(t, "origins"))
 		if some("lifetime") {
 			bound := rapid.SampledFrom([]int64{-1, 0, 1500, 60_000})
+			p.ConsumersBeforeDispatch, p.TimeBeforeDispatch = rapid.IntRange(0, 9).Draw(t, "consumers"), time.Duration(rapid.IntRange(0, 9).Draw(t, "gathering"))*time.Second
 			p.Recovery, p.AlwaysRetroactive = &Recovery{Count: rapid.IntRange(0, 9).Draw(t, "recovered"), Bytes: rapid.IntRange(0, 9).Draw(t, "bytes"), Age: time.Duration(rapid.IntRange(0, 9).Draw(t, "age")) * time.Second}, some("retroactive")
 			p.Lifetime = &redelivery.Lifetime{Never: some("never"), Delay: bound.Draw(t, "life"), Least: bound.Draw(t, "least"), Most: bound.Draw(t, "most")}
 		}

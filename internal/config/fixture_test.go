@@ -249,6 +249,9 @@ func policy(p PolicyEntry) string {
 	if p.Rules.DeadLetterUnrouted || p.Rules.KeepUnroutedDead || p.Rules.Origins != 0 {
 		s += fmt.Sprintf(" unrouted=%t kept=%t origins=%d", p.Rules.DeadLetterUnrouted, p.Rules.KeepUnroutedDead, p.Rules.Origins)
 	}
+	if p.ConsumersBeforeDispatch != 0 || p.TimeBeforeDispatch != 0 {
+		s += fmt.Sprintf(" gathers %d within %v", p.ConsumersBeforeDispatch, p.TimeBeforeDispatch)
+	}
 	if p.Recovery != nil {
 		s += fmt.Sprintf(" recovery=%+v", *p.Recovery)
 	}

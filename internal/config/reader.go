@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
@@ -331,6 +332,10 @@ func (w *walker) settings(e *element) PolicyEntry {
 		})
 	}
 	w.bool(e, "allConsumersExclusiveByDefault", &p.AllConsumersExclusive)
+	w.int(e, "consumersBeforeDispatchStarts", 0, &p.ConsumersBeforeDispatch)
+	millis := 0
+	w.int(e, "timeBeforeDispatchStarts", 0, &millis)
+	p.TimeBeforeDispatch = time.Duration(millis) * time.Millisecond
 	w.bool(e, "alwaysRetroactive", &p.AlwaysRetroactive)
 	w.recovery(e, &p)
 	for _, f := range p.Advisories.Flags() {

@@ -73,6 +73,8 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		word(y, "origins", originWords, &p.Rules.Origins).says("Whose properties a dead letter gets beside ActiveMQ's: none (the default), those of hornetq, or of artemis."),
 	}
 	keys = append(keys,
+		y.count("consumersBeforeDispatchStarts", 0, math.MaxInt32, &p.ConsumersBeforeDispatch).says("How many consumers a queue waits for before it hands anything out, so that groups are spread over them; default 0: it does not wait."),
+		y.duration("timeBeforeDispatchStarts", 0, &p.TimeBeforeDispatch).says("How long it waits for them at the most, 1s if this is not given; without a number of consumers: how long it waits; default 0."),
 		section(y, "recovery", &p.Recovery, func() *Recovery { return new(Recovery) }, yamlReader.recovery, nil).
 			says("Keep a topic's newest messages in memory for retroactive consumers: those within all the limits that are given; absent: none are."),
 		y.flag("alwaysRetroactive", &p.AlwaysRetroactive).says("Take every consumer of the topic without a durable subscription for a retroactive one; default false."))

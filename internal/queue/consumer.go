@@ -152,6 +152,7 @@ func (m *Machine) attach(c Attach) {
 		return 1
 	})
 	m.consumers = slices.Insert(m.consumers, at, k)
+	m.gather()
 	if takesOver := k.Exclusive && k.Priority == alwaysExclusive; takesOver {
 		m.elect(k)
 	} else {

@@ -212,6 +212,9 @@ func (m *Machine) transfer(it *Item, move *Move) {
 
 // gone forgets an item. It is in no list.
 func (m *Machine) gone(it *Item) {
+	if g := m.group(it); g != nil {
+		m.lookAgain(g) // its owner may have room for another member now
+	}
 	if it.place != nowhere { // else it had expired when it came
 		m.stats.Dequeued++
 	}

@@ -144,6 +144,25 @@ func (g *group) inHand() bool {
 	return false
 }
 
+// withholds reports whether the owner has as many members as its prefetch says, and
+// only DELIVERED acks let it have more. Clients send those before they work on a
+// message in a transaction, so even with a prefetch of 1 the next member would be
+// with them when one fails, and be done while the failed one waits. Where nothing
+// waits by the broker's policy, there is nothing to keep the order of.
+func (m *Machine) withholds(g *group) bool {
+	o := g.owner
+	if m.o.Rules.Redelivery == nil || o.Prefetch == 0 || o.held.n < o.Prefetch {
+		return false
+	}
+	has := 0
+	for it := o.held.head; it != nil; it = it.next {
+		if it.Group == g.id {
+			has++
+		}
+	}
+	return has >= o.Prefetch
+}
+
 // disown takes its groups from a consumer that goes.
 func (m *Machine) disown(c *Consumer) {
 	if len(c.owns) == 0 {

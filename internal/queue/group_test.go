@@ -26,6 +26,7 @@ func TestGroupLaws(t *testing.T) {
 			"detach": x.detach,
 			"ack":    x.ack,
 			"fail":   x.fail,
+			"widen":  x.widen,
 			"enlist": x.enlist,
 			"settle": x.settle,
 			"sleep":  x.sleep,
@@ -43,7 +44,9 @@ type member struct {
 	group    string
 	ends     bool   // its group, when it is handed out
 	consumer string // that has it; "": none
+	closed   int    // how often its group was closed before it was handed out
 	tx       string
+	covered  bool  // a DELIVERED ack told of it
 	failed   bool  // rolled back, and with its consumer still
 	limbo    bool  // acknowledged in a transaction, its consumer gone
 	due      int64 // 0: it may go
@@ -62,6 +65,7 @@ type groupTest struct {
 	members   []*member // by position, from 1
 	consumers []*Consumer
 	owner     map[string]string
+	closed    map[string]int
 	made      int
 	effects   []Effect
 }
@@ -69,7 +73,7 @@ type groupTest struct {
 func newGroupTest(t *rapid.T) *groupTest {
 	policy := redelivery.DefaultPolicy()
 	policy.MaximumRedeliveries, policy.InitialRedeliveryDelay, policy.RedeliveryDelay = 2, groupDelay, groupDelay
-	return &groupTest{t: t, now: begin, owner: map[string]string{}, m: New(Options{
+	return &groupTest{t: t, now: begin, owner: map[string]string{}, closed: map[string]int{}, m: New(Options{
 		Destination: message.Destination{Kind: message.Queue, Name: "Q"},
 		Redelivers:  true, Marks: true, Grouped: true, Rules: redelivery.Rules{Redelivery: &policy}, Jitter: func() float64 { return 0 },
 	})}
@@ -112,11 +116,22 @@ func (x *groupTest) delivered(e *Effect) {
 			x.t.Fatalf("%d of %s, which is %s's, went to %s, first %t", it.position, it.group, owner, to, e.First)
 		}
 		x.owner[it.group] = to
+		it.closed = x.closed[it.group]
 		if it.ends {
 			delete(x.owner, it.group)
+			x.closed[it.group]++
 		}
 	}
-	it.consumer, it.due, it.failed = to, 0, false
+	it.consumer, it.due, it.failed, it.covered = to, 0, false, false
+	has := 0
+	for _, o := range x.members {
+		if o.group == it.group && o.group != "" && o.closed == it.closed && o.consumer == to && !o.gone {
+			has++
+		}
+	}
+	if has > e.Consumer.Prefetch {
+		x.t.Fatalf("%s has %d members of %s at a time", to, has, it.group)
+	}
 }
 
 func (x *groupTest) owned(consumer string) (n int) {
@@ -177,7 +192,7 @@ func (x *groupTest) detach(t *rapid.T) {
 	for _, it := range x.members {
 		if it.consumer == k.ID {
 			it.consumer, it.limbo = "", it.tx != ""
-			if it.failed {
+			if it.failed || it.covered {
 				it.due = x.now + groupDelay.Milliseconds()
 			}
 		}
@@ -211,6 +226,13 @@ func (x *groupTest) fail(t *rapid.T) {
 	it.consumer, it.due = "", x.now+groupDelay.Milliseconds() // unless it is given up, which its effect says
 	x.apply(Ack{Consumer: consumer, Type: Poison, First: Ref{Position: it.position}, Last: Ref{Position: it.position}, Count: 1,
 		Text: "java.lang.Throwable: Delivery[1] exceeds redelivery policy limit"})
+}
+
+// widen tells that the application has a message, before it is done with it.
+func (x *groupTest) widen(t *rapid.T) {
+	it := x.one(t)
+	it.covered = true
+	x.apply(Ack{Consumer: it.consumer, Type: Delivered, First: Ref{Position: it.position}, Last: Ref{Position: it.position}, Count: 1})
 }
 
 func (x *groupTest) enlist(t *rapid.T) {

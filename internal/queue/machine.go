@@ -23,6 +23,8 @@ type Options struct {
 	// Grouped keeps the messages of a JMSXGroupID together and in order; a queue's
 	// are, a subscription's are not.
 	Grouped bool
+	// Gather lets the queue wait for consumers before it begins.
+	Gather Gather
 	// Tells are the events that are told only on request.
 	Tells Tells
 	// Window is how many waiting items of a lane are kept in memory at the most.
@@ -61,29 +63,30 @@ type Stats struct {
 // A Machine is one queue. It is not safe for concurrent use: its owner alone
 // calls it.
 type Machine struct {
-	o         Options
-	stats     Stats
-	lanes     [lanes]*lane
-	out       map[uint64]*Item // handed out and not settled, by position
-	consumers []*Consumer      // of the highest priority first
-	byID      map[string]*Consumer
-	next      int // where the next look for a consumer begins
-	exclusive *Consumer
-	pulls     []pull
-	expected  map[uint64]bool
-	plucked   map[uint64]bool // taken out of the store alone; a page may still show them
-	txs       map[string][]*Item
-	producers producers
-	groups    groups
-	due       itemHeap // scheduled items, by when they may go
-	horizons  [indexes]horizon
-	far       []*Item  // scheduled in this turn, where too many are in memory
-	holds     itemHeap // waiting items held back from a connection, by when that ends
-	expiry    itemHeap // items that expire and that no consumer has, by when
-	marks     marking
-	touched   []*Item                // to be looked at when the turn ends
-	lookup    selector.MessageLookup // kept, so that looking allocates nothing
-	turns     uint64                 // turns ended, and the present one
+	o            Options
+	stats        Stats
+	lanes        [lanes]*lane
+	out          map[uint64]*Item // handed out and not settled, by position
+	consumers    []*Consumer      // of the highest priority first
+	byID         map[string]*Consumer
+	next         int // where the next look for a consumer begins
+	exclusive    *Consumer
+	pulls        []pull
+	expected     map[uint64]bool
+	plucked      map[uint64]bool // taken out of the store alone; a page may still show them
+	txs          map[string][]*Item
+	producers    producers
+	groups       groups
+	gathersUntil int64    // 0: it hands out
+	due          itemHeap // scheduled items, by when they may go
+	horizons     [indexes]horizon
+	far          []*Item  // scheduled in this turn, where too many are in memory
+	holds        itemHeap // waiting items held back from a connection, by when that ends
+	expiry       itemHeap // items that expire and that no consumer has, by when
+	marks        marking
+	touched      []*Item                // to be looked at when the turn ends
+	lookup       selector.MessageLookup // kept, so that looking allocates nothing
+	turns        uint64                 // turns ended, and the present one
 
 	now     int64 // Unix milliseconds; never goes back
 	effects []Effect
@@ -232,6 +235,9 @@ func (m *Machine) EndTurn(effects []Effect) []Effect {
 // Next is when Tick has something to do, in Unix milliseconds; 0: never.
 func (m *Machine) Next() int64 {
 	next := m.nextCheck()
+	if m.gathersUntil != 0 {
+		next = min(next, m.gathersUntil)
+	}
 	if it := m.due.first(); it != nil && it.due < m.horizons[ByDue].at() { // else a page is on its way
 		next = min(next, it.due)
 	}
@@ -261,6 +267,7 @@ func (m *Machine) Next() int64 {
 // due times: not before all that are due earlier are known.
 func (m *Machine) pass() {
 	m.checkAcks()
+	m.gathered()
 	for it := m.due.first(); it != nil && it.due <= m.now && it.due < m.horizons[ByDue].at(); it = m.due.first() {
 		m.leaveDue(it)
 		if m.keepsPlace(it) {

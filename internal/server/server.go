@@ -168,6 +168,7 @@ func policies(c *config.Config) func(message.Destination) broker.Policy {
 			AckTimeout: e.AckTimeout,
 			Lifetime:   e.Lifetime,
 			Recovery:   recoveryOf(&e.PolicyEntry),
+			Gather:     broker.Gather{Consumers: e.ConsumersBeforeDispatch, Wait: e.TimeBeforeDispatch},
 			Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
 			Advisories: advisoriesOf(e.Advisories)}
 	}

@@ -110,6 +110,23 @@ class GroupTest {
         }
     }
 
+    /** The groups that wait are spread over the consumers, since the queue waits for the second one. */
+    @Test
+    void spread_over_those_who_come() throws Exception {
+        String queue = Mail.unique("gathering");
+        send(queue, "A0", "B0", "A1", "B1");
+        try (Client one = Client.open(broker.url()); Client two = Client.open(broker.url())) {
+            MessageConsumer a = Client.consumer(one.auto(), queue);
+            Mail.none(a);
+            MessageConsumer b = Client.consumer(two.auto(), queue);
+            List<String> ofA = bodiesOf(a, 2);
+            List<String> ofB = bodiesOf(b, 2);
+            assertNotEquals(ofA.get(0).charAt(0), ofB.get(0).charAt(0));
+            assertEquals(ofA.get(0).charAt(0), ofA.get(1).charAt(0));
+            assertEquals(ofB.get(0).charAt(0), ofB.get(1).charAt(0));
+        }
+    }
+
     @Test
     void sequence_minus_one_closes_the_group() throws Exception {
         String queue = Mail.unique("closed");
