@@ -46,6 +46,7 @@ class FailoverTest {
             MessageConsumer consumer = Client.consumer(s, queue);
             Mail.send(s, queue, "m0");
             assertEquals("m0#1", Mail.label(Mail.must(consumer)));
+            Mail.awaitDepth(broker.url(), queue, 0); // its acknowledgement is on its way, and may not be cut off
             broker.process().restart();
             Mail.send(s, queue, "m1");
             assertEquals("m1#1", Mail.label(Mail.must(consumer)));
