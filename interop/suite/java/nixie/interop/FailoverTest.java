@@ -194,7 +194,11 @@ class FailoverTest {
             Mail.send(broker.url(), "topic://" + topic, "m2");
             assertEquals("m1", Mail.next(consumer));
             assertEquals("m2", Mail.next(consumer));
-            s.commit();
+            if (!commits(s)) { // R-CLIENT-60: it had m1 before the cut was noticed
+                assertEquals("m1", Mail.next(consumer));
+                assertEquals("m2", Mail.next(consumer));
+                s.commit();
+            }
             Mail.none(consumer);
             consumer.close();
             s.unsubscribe("sub");
