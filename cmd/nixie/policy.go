@@ -125,7 +125,7 @@ func (q *policyQuestion) wrong(err error) error {
 	case !errors.As(err, &wrong):
 		return err
 	case wrong.Param == policy.DestinationParam:
-		return usageError{fmt.Errorf("%s: the destination %s", q.command.CommandPath(), wrong.Text)}
+		return usageError{fmt.Errorf("%s: destination: %s", q.command.CommandPath(), wrong.Text)}
 	}
 	return usageError{fmt.Errorf("--%s: %s", wrong.Param, wrong.Text)}
 }

@@ -112,7 +112,7 @@ func (s *subscriptionFlag) path(c *cobra.Command, args []string) (path string, r
 		return "/api/v1/subscriptions/" + segment(s.client) + "/" + segment(s.name), args, nil
 	case s.client != "" || s.name != "":
 		return "", nil, usageError{errors.New("a durable subscription is named by both --client and --subscription; 'nixie queue list' shows them")}
-	case len(args) == 0:
+	case len(args) == 0 || args[0] == "":
 		return "", nil, usageError{fmt.Errorf("say which queue, or which durable subscription with --client and --subscription; '%s --help' tells more", c.CommandPath())}
 	}
 	return queuePath(args[0], ""), args[1:], nil

@@ -57,6 +57,9 @@ func serveCommand(e *env) *cobra.Command {
 		Example: strings.Trim(serveExample, "\n"),
 		Args:    arguments(0),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("data") && o.Data == "" {
+				return usageError{errors.New("--data is empty: name a directory, or :memory: to keep nothing")}
+			}
 			if c.Flags().Changed("admin") {
 				o.Admin = &admin
 			}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/message"
 )
 
@@ -86,7 +89,10 @@ func only(method string, h http.Handler) http.Handler {
 // reply makes a handler of a call.
 func (s *surface) reply(c call) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, MaxRequestBytes)
+		if err := receive(w, r); err != nil {
+			s.refuse(w, r, err)
+			return
+		}
 		result, err := c(r)
 		if err != nil {
 			s.refuse(w, r, err)
@@ -94,6 +100,35 @@ func (s *surface) reply(c call) http.Handler {
 		}
 		writeJSON(w, http.StatusOK, result)
 	})
+}
+
+// bodyTime is how long the body of a request may take to come, so that nobody holds a
+// connection with one that never does. What is done with it may take longer.
+const bodyTime = 30 * time.Second
+
+// receive reads a request's body, which is then in memory. Errors: ErrInvalid for one
+// that does not come in time or breaks off, ErrOverLimit for one that is too large.
+func receive(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	limit := http.NewResponseController(w)
+	if err := limit.SetReadDeadline(clock.System{}.Now().Add(bodyTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("bound the time of a request: %w", err)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestBytes))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return fmt.Errorf("the request is larger than %d bytes: %w", large.Limit, message.ErrOverLimit)
+	case err != nil:
+		return fmt.Errorf("the request did not come whole: %w: %w", err, message.ErrInvalid)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if err := limit.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return fmt.Errorf("bound the time of a request: %w", err)
+	}
+	return nil
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
@@ -123,12 +158,9 @@ func decode(r *http.Request, v any) error {
 			err = errors.New("there is more behind the object")
 		}
 	}
-	var large *http.MaxBytesError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &large):
-		return fmt.Errorf("the request is larger than %d bytes: %w", large.Limit, message.ErrOverLimit)
 	case errors.Is(err, io.EOF):
 		return errNoObject
 	}
@@ -138,7 +170,10 @@ func decode(r *http.Request, v any) error {
 // query checks that a request asks for nothing else than what is known.
 func query(r *http.Request, known ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
-		if !slices.Contains(known, name) {
+		switch {
+		case len(known) == 0:
+			return fmt.Errorf("parameter %q is not known here: there are none: %w", name, message.ErrInvalid)
+		case !slices.Contains(known, name):
 			return fmt.Errorf("parameter %q is not known here, only %s: %w", name, strings.Join(known, ", "), message.ErrInvalid)
 		}
 	}
