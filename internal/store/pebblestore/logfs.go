@@ -91,11 +91,6 @@ func (f *logFile) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Preallocate asks for room.
-func (f *logFile) Preallocate(offset, length int64) error {
-	return f.told(func() error { return f.File.Preallocate(offset, length) })
-}
-
 // Sync writes what was written to the disk.
 func (f *logFile) Sync() error { return f.told(f.File.Sync) }
 

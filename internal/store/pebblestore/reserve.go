@@ -32,12 +32,15 @@ type reserve struct {
 	clock    clock.Clock
 	teller   *teller
 
+	fatal func(error) // ends the store; set before it is opened
+
 	full atomic.Bool // the disk was full when last written to; cleared by wrote
 
-	mu    sync.Mutex
-	made  bool
-	since time.Time     // of the first failure since a table could be written
-	stuck chan struct{} // closed when the disk stays full while the store is opened
+	mu      sync.Mutex
+	made    bool
+	since   time.Time     // of the first failure since a table could be written
+	stalled time.Time     // since when commits wait inside Pebble for a table to be written; zero: they do not
+	stuck   chan struct{} // closed when the disk stays full while the store is opened
 }
 
 func newReserve(o Options, dir string) *reserve {
@@ -112,6 +115,7 @@ func (r *reserve) isFull() bool { return r.full.Load() }
 func (r *reserve) onFull() {
 	r.full.Store(true)
 	r.watchOpen()
+	r.watchStall()
 	err := r.fs.Remove(r.path())
 	switch {
 	case err == nil:
@@ -139,6 +143,29 @@ func (r *reserve) watchOpen() {
 	if r.stuck != nil && now.Sub(r.since) >= r.patience {
 		close(r.stuck)
 		r.stuck = nil
+	}
+}
+
+// stall notes that commits begin, or cease, to wait inside Pebble.
+func (r *reserve) stall(now bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stalled = time.Time{}
+	if now {
+		r.stalled = r.clock.Now()
+	}
+}
+
+// watchStall ends the store when the disk has been full for too long while commits wait
+// inside Pebble, where nothing else can end them: those that came before the disk was
+// known to be full.
+func (r *reserve) watchStall() {
+	r.mu.Lock()
+	now := r.clock.Now()
+	over := !r.stalled.IsZero() && now.Sub(r.stalled) >= r.patience && now.Sub(r.since) >= r.patience
+	r.mu.Unlock()
+	if over {
+		r.fatal(fmt.Errorf("%w: nothing could be written in %s for %v", store.ErrFull, r.dir, r.patience))
 	}
 }
 

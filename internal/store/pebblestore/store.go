@@ -45,6 +45,7 @@ func Open(dir string, o Options) (store.Store, error) {
 		return nil, fmt.Errorf("open store: %w", classify(err))
 	}
 	s := &Store{dir: dir, o: o, lock: lock, reserve: r, readers: newReaders(), failure: &failure{}}
+	r.fatal = s.failure.fatal
 	stuck := r.opening()
 	opened := make(chan error, 1) // takes the one result there is
 	go func() { opened <- s.open() }()

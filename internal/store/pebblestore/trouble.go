@@ -173,9 +173,13 @@ func listen(t *teller, r *reserve) *pebble.EventListener {
 			logger.Debug("a key was deleted once that was not written exactly once", "key", fmt.Sprintf("%x", info.UserKey))
 		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			r.stall(true)
 			logger.Warn("commits wait for the disk", "reason", info.Reason)
 		},
-		WriteStallEnd: func() { logger.Info("commits go on") },
+		WriteStallEnd: func() {
+			r.stall(false)
+			logger.Info("commits go on")
+		},
 		FlushEnd: func(info pebble.FlushInfo) {
 			if info.Err == nil {
 				r.wrote()
