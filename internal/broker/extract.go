@@ -20,7 +20,7 @@ func (d *destination) extract(ctx context.Context, e queue.Extract, limit int) (
 	var o Outcome
 	e.Upto = d.b.numbered() // what is behind the Expects in the mailbox is read after them: see orderPage
 	for e.Lane = range uint8(10) {
-		for e.After = 0; limit == 0 || o.Taken < limit; {
+		for e.After = 0; e.After < e.Upto && (limit == 0 || o.Taken < limit); { // what is behind Upto has come later
 			if limit > 0 {
 				e.Max = limit - o.Taken
 			}

@@ -233,3 +233,34 @@ func TestActionsByHandAreRefused(t *testing.T) {
 		h.came("an empty dead letter queue", o, err, Outcome{})
 	})
 }
+
+// What comes while messages are taken out stays, and does not keep whoever takes them.
+func TestWhatComesWhileMessagesAreTakenOutStays(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]int{"from memory": 2, "from the store": 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, smallWindow, func(h *house) {
+				c := h.client()
+				for i := range before {
+					c.must(c.send(c.msg(parcels, fmt.Sprintf("m%d", i)), ""))
+				}
+				sent := make(chan error, 1)
+				late := c.msg(parcels, "late")
+				var once sync.Once
+				sends := func(*queue.Item) bool { // in the destination's goroutine, which takes the message up after this step
+					once.Do(func() {
+						go c.c.Send(h.t.Context(), late, "", func(err error) { sent <- err })
+						time.Sleep(time.Millisecond)
+					})
+					return true
+				}
+				o, err := h.broker.takeOut(h.t.Context(), At(parcels), Selection{}, sends, queue.Extract{Purge: true})
+				h.came("purge", o, err, Outcome{Taken: before})
+				c.must(<-sent)
+				h.holds(At(parcels), "late")
+				c.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
+}
