@@ -142,6 +142,13 @@ var elementNames = map[string]string{
 	"XBeanBrokerService":           "broker",
 }
 
+// springProperties is the namespace in which attributes of a bean are its properties.
+const springProperties = "http://www.springframework.org/schema/p"
+
+// beanAttributes are those of a bean that change nothing in what it stands for. Others,
+// such as parent, would.
+var beanAttributes = []string{"id", "name", "class", "scope", "lazy-init", "primary", "depends-on", "autowire", "init-method", "destroy-method"}
+
 // fromBean makes of a Spring bean of one of ActiveMQ's classes the element that
 // says the same. A bean of another class stays a "bean".
 func fromBean(bean *element) *element {
@@ -158,6 +165,18 @@ func fromBean(bean *element) *element {
 		first := []rune(short)
 		first[0] = unicode.ToLower(first[0])
 		e.name = string(first)
+	}
+	for _, a := range bean.attrs {
+		switch {
+		case a.space == springProperties:
+			if name, isRef := strings.CutSuffix(a.name, "-ref"); isRef {
+				a.name, a.value = name, "#"+a.value
+			}
+			a.space = ""
+			e.attrs = append(e.attrs, a)
+		case a.space == "" && !slices.Contains(beanAttributes, a.name):
+			e.attrs = append(e.attrs, a) // it says more than the element can: an error there
+		}
 	}
 	for _, c := range bean.children {
 		switch c.name {

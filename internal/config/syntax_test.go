@@ -182,6 +182,8 @@ func TestYAMLBounds(t *testing.T) {
 		"merge":     {"data: x\n<<: {brokerName: x}\n", "key"},
 		"tag":       {"brokerName: !!str x\n", "must be one value"},
 		"alias":     {"brokerName: *x\n", ""},
+		"not UTF-8": {"data: x\nbrokerName: \xff\xfe\n", "f:2: is no text"},
+		"control":   {"brokerName: a\x00b\n", "is no text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

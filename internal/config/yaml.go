@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -39,6 +40,10 @@ func (l *loader) loadYAML(raw []byte) {
 		l.fail(Notice{File: l.opts.File, Text: err.Error()})
 		return
 	}
+	if line := unreadableLine(raw); line > 0 {
+		l.fail(Notice{File: l.opts.File, Line: line, Text: "is no text: it is not UTF-8, or holds control characters"})
+		return
+	}
 	file, err := parseYAML(raw)
 	if err != nil {
 		l.fail(y.syntax(err))
@@ -70,6 +75,20 @@ func parseYAML(raw []byte) (file *ast.File, err error) {
 		}
 	}()
 	return parser.ParseBytes(raw, 0)
+}
+
+// unreadableLine is the first line that is not what YAML takes for text (YAML 1.2, 5.1):
+// it would end up in names. 0: none.
+func unreadableLine(raw []byte) int {
+	n := 0
+	for line := range bytes.SplitSeq(raw, []byte{'\n'}) {
+		n++
+		control := bytes.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' || r == 0x7f })
+		if control || !utf8.Valid(line) {
+			return n
+		}
+	}
+	return 0
 }
 
 // boundYAML refuses what no configuration needs.
