@@ -73,7 +73,7 @@ func countsOf(st *broker.QueueStatus) Counts {
 	q := &st.Stats
 	var next time.Time
 	if q.NextDue > 0 {
-		next = time.UnixMilli(q.NextDue).UTC()
+		next = timeOf(q.NextDue)
 	}
 	return Counts{
 		AtClients: q.AtClients, NextDue: next,
@@ -167,10 +167,17 @@ func (s *surface) statusOf(name message.Destination) (*broker.QueueStatus, error
 	return nil, fmt.Errorf("%s does not exist: %w", name, message.ErrNotFound)
 }
 
+// What RFC 3339 can say, in milliseconds: the years 1 to 9999. Clients may send any
+// number of milliseconds; what is beyond is told as the last of these.
+const (
+	firstMilli = -62_135_596_799_999
+	lastMilli  = 253_402_300_799_999
+)
+
 // timeOf is a time of the broker's; zero for 0, which is none.
 func timeOf(millis int64) time.Time {
 	if millis == 0 {
 		return time.Time{}
 	}
-	return time.UnixMilli(millis).UTC()
+	return time.UnixMilli(min(max(millis, firstMilli), lastMilli)).UTC()
 }

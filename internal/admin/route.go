@@ -132,13 +132,19 @@ func receive(w http.ResponseWriter, r *http.Request) error {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil { // nothing was sent yet, so that it can be told
+		status = http.StatusInternalServerError
+		text.Reset()
+		_ = e.Encode(Error{Text: "the reply cannot be written: " + err.Error(), Kind: "internal"})
+	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // whoever asked has gone
+	_, _ = w.Write(text.Bytes()) // whoever asked may have gone
 }
 
 // errNoObject is the error of decode for a request without a body.

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -44,5 +45,29 @@ func TestScheduledMessagesAreListedAndRemoved(t *testing.T) {
 		for _, bad := range []string{"?after=x", "?after=-1-2", "?limit=0", "?until=1"} {
 			h.refused(h.do(http.MethodGet, "/api/v1/scheduled"+bad, ""), http.StatusBadRequest, "invalid")
 		}
+	})
+}
+
+// TestTimesBeyondAllCalendars: what a client says of its messages spoils no page.
+func TestTimesBeyondAllCalendars(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		c.send("ORDERS", "late", func(m *message.Message) {
+			m.Schedule = &message.Schedule{Delay: math.MaxInt64, Period: math.MaxInt64, Repeat: 3}
+		})
+		c.send("ORDERS", "odd", func(m *message.Message) { m.Timestamp, m.Expiration = math.MinInt64, math.MaxInt64 })
+		var jobs admin.Scheduled
+		h.get("/api/v1/scheduled", &jobs)
+		if len(jobs.Messages) != 1 || jobs.Messages[0].Due.Year() != 9999 {
+			t.Errorf("scheduled: %+v", jobs)
+		}
+		var page admin.Page
+		h.get("/api/v1/queues/ORDERS/messages", &page)
+		if len(page.Messages) != 1 || page.Messages[0].Headers.Expiration.Year() != 9999 || page.Messages[0].Headers.Timestamp.Year() != 1 {
+			t.Errorf("page: %+v", page)
+		}
+		h.get("/api/v1/queues/ORDERS/messages/"+page.Messages[0].ID, &admin.Detail{})
+		h.get("/api/v1/destinations", &admin.Destinations{})
 	})
 }
