@@ -21,7 +21,7 @@ let some of them fail, to see what becomes of them.
 ` + clientHelp + `
 
 It ends when --count messages were processed, when none came for --idle, or when it is
-interrupted. --ack says how messages are acknowledged:
+interrupted; without the first two it waits for more. --ack says how messages are acknowledged:
 
   auto        each when it was processed
   dups-ok     the same; of topics in batches
@@ -202,6 +202,9 @@ func consume(ctx context.Context, k *client, f *jms.ConnectionFactory, from jms.
 	}
 	if err := conn.Start(); err != nil {
 		return errors.Join(err, conn.Close())
+	}
+	if o.count == 0 && o.idle == 0 && !k.quiet {
+		fmt.Fprintln(k.e.err, "waits for messages until it is interrupted; --idle 2s or --count N ends it")
 	}
 	n.wait(ctx)
 	took := time.Since(start)

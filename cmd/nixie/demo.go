@@ -257,7 +257,7 @@ func (p *play) redrive(ctx context.Context, r *remote, id string) error {
 		p.line("  %-14s %s, %s failed", oneLine(q.Name), count(q.Counts.Messages, "message", "messages"), count(q.Counts.Failed, "attempt", "attempts"))
 	}
 	p.line("")
-	p.line("That was %.1f seconds. Your turn: 'nixie serve', then 'nixie produce' and 'nixie consume --fail 10%%'.", time.Since(p.start).Seconds())
+	p.line("That was %.1f seconds. Your turn: 'nixie serve', then 'nixie produce ORDERS --count 20' and 'nixie consume ORDERS --fail 10%%'.", time.Since(p.start).Seconds())
 	return nil
 }
 

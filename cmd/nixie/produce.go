@@ -27,6 +27,7 @@ with --lines as many as there are lines; --count 0 sends until it is interrupted
 
 const produceExample = `
   nixie produce ORDERS --text 'order {n}' --count 5
+  nixie produce ORDERS --property n=7 --property "customer='4711'"
   nixie produce ORDERS --count 100000 --size 1024 --producers 4
   nixie produce topic://NEWS --rate 10 --count 0
   jq -c .[] orders.json | nixie produce ORDERS --lines --property source=jq`
@@ -76,7 +77,7 @@ func produceCommand(e *env) *cobra.Command {
 	f.BoolVar(&o.compress, "compress", false, "compress the bodies")
 	f.IntVar(&o.priority, "priority", jms.DefaultPriority, "JMSPriority, `0 to 9`")
 	f.DurationVar(&o.ttl, "ttl", 0, "let messages expire after this `time`; 0: never")
-	f.StringArrayVarP(&o.properties, "property", "p", nil, "set the property `NAME=VALUE`: a number, true or false, or a string; may be repeated")
+	f.StringArrayVarP(&o.properties, "property", "p", nil, "set the property `NAME=VALUE`: a number, true or false, or a string, in single quotes also one of digits; may be repeated")
 	f.StringVar(&o.correlation, "correlation-id", "", "JMSCorrelationID")
 	f.StringVar(&o.typ, "type", "", "JMSType")
 	f.StringVar(&o.group, "group", "", "JMSXGroupID")
@@ -184,8 +185,12 @@ func (o *produceFlags) message() (*jms.Message, error) {
 	return m, nil
 }
 
-// propertyValue takes a value for what it looks like.
+// propertyValue takes a value for what it looks like: in single quotes it is a string,
+// as in a selector, so that a string of digits can be sent.
 func propertyValue(s string) any {
+	if len(s) > 1 && s[0] == '\'' && s[len(s)-1] == '\'' {
+		return s[1 : len(s)-1]
+	}
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n
 	}

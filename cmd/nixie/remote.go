@@ -116,7 +116,7 @@ func (r *remote) unreachable(err error) error {
 		err = cause.Err
 	}
 	hint := "is it running ('nixie serve'), and is this the admin address that its ready line shows? Name another with --broker URL"
-	if strings.Contains(err.Error(), "malformed HTTP response") {
+	if strings.Contains(err.Error(), "malformed HTTP") {
 		hint = "that is no admin listener, perhaps a port for clients: take the admin address that the ready line shows"
 	}
 	return fmt.Errorf("no answer from a broker at %s: %w\n%s", r.url, err, hint)
@@ -132,6 +132,9 @@ func (r *remote) read(reply *http.Response, text []byte, v any) error {
 	}
 	var refusal admin.Error
 	if err := json.Unmarshal(text, &refusal); err == nil && refusal.Text != "" {
+		if refusal.Kind == "not-found" && strings.HasSuffix(refusal.Text, "does not exist: not found") {
+			return errors.New(refusal.Text + "\n'nixie queue list' shows the queues there are, 'nixie dlq list' those with dead letters")
+		}
 		return errors.New(refusal.Text)
 	}
 	return fmt.Errorf("what answers at %s is no NixieMQ broker: %s", r.url, reply.Status)

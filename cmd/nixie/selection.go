@@ -42,7 +42,7 @@ func checkSelection(c *cobra.Command, what *admin.Selection, all bool) error {
 		what.All, ways = true, 1
 	}
 	if ways != 1 {
-		return usageError{errors.New("say which messages: --id ID, once for each, or --selector SELECTOR, or --all")}
+		return usageError{errors.New("say which messages: --id ID, once for each, or --selector SELECTOR, or --all, or --limit N for the oldest")}
 	}
 	return nil
 }
