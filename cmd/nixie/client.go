@@ -64,7 +64,7 @@ func (k *client) factory() (*jms.ConnectionFactory, error) {
 	return f, nil
 }
 
-// connect opens a connection, and says what can be done where there is no broker.
+// connect opens a connection, and says what can be done where there is no broker, or it wants to know who asks.
 func (k *client) connect(ctx context.Context, f *jms.ConnectionFactory) (*jms.Connection, error) {
 	c, err := f.CreateConnection(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -72,6 +72,9 @@ func (k *client) connect(ctx context.Context, f *jms.ConnectionFactory) (*jms.Co
 	}
 	if errors.Is(err, jms.ErrUnavailable) {
 		return nil, fmt.Errorf("%w\nis the broker running ('nixie serve'), and is this the openwire address that its ready line shows? Name another with --url", err)
+	}
+	if errors.Is(err, jms.ErrSecurity) {
+		return nil, fmt.Errorf("%w\nlog in with --user NAME, and the password in the environment variable %s", err, passwordVariable)
 	}
 	return c, err
 }
