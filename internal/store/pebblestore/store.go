@@ -68,7 +68,7 @@ func (s *Store) open() error {
 		return err
 	}
 	var err error
-	if s.db, err = pebble.Open(s.dir, s.pebbleOptions()); err != nil {
+	if s.db, err = s.openPebble(); err != nil {
 		return fmt.Errorf("%s: %w", s.dir, classify(err))
 	}
 	if err := s.failure.cause(); err != nil {
@@ -86,6 +86,23 @@ func (s *Store) open() error {
 	})
 	s.sweeper.start()
 	return nil
+}
+
+// openPebble opens the engine. One that cannot write its first tables, because the
+// disk is full, may panic while it cleans up behind itself; that is an error of the
+// opening like any other.
+func (s *Store) openPebble() (db *pebble.DB, err error) {
+	defer func() {
+		p := recover()
+		switch {
+		case p == nil:
+		case s.reserve.isFull():
+			db, err = nil, fmt.Errorf("%w: the engine gave up: %v", store.ErrFull, p)
+		default:
+			db, err = nil, fmt.Errorf("the engine cannot be opened: panic: %v", p)
+		}
+	}()
+	return pebble.Open(s.dir, s.pebbleOptions())
 }
 
 // abandon waits for an opening that nobody wants any more: Pebble tries to write
