@@ -24,10 +24,9 @@ func TestRunsInABubble(t *testing.T) {
 		h := acquire(t, s)
 		fill(t, h, 0, 3000, 1<<10)
 		drain(t, h, 0, 3000, func(i int) bool { return i%100 == 0 })
-		before := tablesBytes(s.(*Store))
-		time.Sleep(time.Hour)
-		if after := tablesBytes(s.(*Store)); before < 1<<20 || after > 200<<10 {
-			t.Errorf("tables took %d KiB when drained, and %d after an hour", before>>10, after>>10)
+		time.Sleep(time.Hour) // how much of the 3 MiB is swept before depends on how the engine's goroutines run
+		if after := tablesBytes(s.(*Store)); after == 0 || after > 200<<10 {
+			t.Errorf("tables take %d KiB an hour after they were drained", after>>10)
 		}
 		o.FS = fs.CrashClone(vfs.CrashCloneCfg{RNG: rand.New(rand.NewPCG(1, 2))})
 		if err := s.Close(); err != nil {
