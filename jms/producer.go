@@ -199,7 +199,7 @@ func (c *Connection) awaitRoom(ctx context.Context, op string, p *Producer, to D
 			c.mu.Unlock()
 			return err
 		}
-		if to.IsTemporary() && c.o.WatchTopicAdvisories && c.link != nil && !c.known[to.d] {
+		if to.IsTemporary() && c.watching != nil && c.link != nil && !c.known[to.d] {
 			c.mu.Unlock()
 			return &Error{Op: op, Kind: ErrInvalidDestination, Text: "the temporary destination has gone"}
 		}

@@ -2,6 +2,7 @@ package jms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -83,7 +84,16 @@ func (c *Connection) watchLocked() {
 	c.watching = k
 	c.byID[*k.id] = k
 	c.callLocked(k.info, func(err error) {
-		if err != nil && c.failure == nil && !c.closing {
+		if err == nil || c.watching != k {
+			return
+		}
+		// A consumer that the broker refused is none: there is nothing to remove at the end.
+		c.watching = nil
+		delete(c.byID, *k.id)
+		if errors.Is(err, ErrSecurity) {
+			err = fmt.Errorf("%w; give the user read, write and admin on topic ActiveMQ.Advisory.>, or connect with jms.watchTopicAdvisories=false", err)
+		}
+		if c.failure == nil && !c.closing {
 			c.events.post(event{err: &Error{Op: "watch temporary destinations", Err: err}})
 		}
 	})
