@@ -18,9 +18,9 @@ func (s *session) carryOut(ds wire.DataStructure) error {
 	case nil: // the null frame, a sign of life
 		return nil
 	case *wire.Message:
-		err = s.message(c)
+		err = s.spoil(c.TransactionID, &c.BaseCommand, s.message(c))
 	case *wire.MessageAck:
-		err = s.messageAck(c)
+		err = s.spoil(c.TransactionID, &c.BaseCommand, s.messageAck(c))
 	case *wire.MessagePull:
 		return s.answered(c, s.messagePull(c))
 	case *wire.TransactionInfo:

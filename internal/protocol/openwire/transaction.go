@@ -54,6 +54,18 @@ func (t *transaction) part(c *wire.BaseCommand, done func(error)) func(error) {
 	}
 }
 
+// spoil lets a transaction only be rolled back if a command of it fails before it
+// gets to the broker, and nobody waits for its answer (R-BRK-13). It returns err.
+func (s *session) spoil(id wire.TransactionID, c *wire.BaseCommand, err error) error {
+	if err == nil || id == nil || c.ResponseRequired || s.client == nil {
+		return err
+	}
+	if t, unknown := s.transaction(id); unknown == nil {
+		t.part(c, func(error) {})(err)
+	}
+	return err
+}
+
 // outcome waits until all of the transaction is answered, and tells what failed.
 func (t *transaction) outcome(ctx context.Context) error {
 	t.mu.Lock()

@@ -149,6 +149,28 @@ func TestFailedAckRollsBack(t *testing.T) {
 	})
 }
 
+// TestUnknownProducerRollsBack: what else the transaction sent is not committed.
+func TestUnknownProducerRollsBack(t *testing.T) { // R-BRK-13
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		p := h.client()
+		p.produce(1, 0)
+		p.tell(p.transaction(1, wire.TransactionBegin))
+		good := p.text(1, queueNamed("OUT"), "sent")
+		good.TransactionID = p.txID(1)
+		p.tell(good)
+		bad := p.text(2, queueNamed("OUT"), "of a producer that is not open")
+		bad.TransactionID, bad.ProducerID = p.txID(1), p.producerID(9)
+		p.tell(bad)
+		p.fails(p.transaction(1, wire.TransactionCommitOnePhase), classRolledBack, "its producer is not open")
+		p.all()
+		p.leave()
+		if got := holds(t, h, "OUT"); got != "<nil>" {
+			t.Errorf("OUT has %s", got)
+		}
+	})
+}
+
 // TestTransactedPoison is the trace R-WIRE-02 with a client of 5.18 and limit 1,
 // through to the dead letter.
 func TestTransactedPoison(t *testing.T) {
