@@ -40,6 +40,7 @@ type reserve struct {
 	made    bool
 	since   time.Time     // of the first failure since a table could be written
 	stalled time.Time     // since when commits wait inside Pebble for a table to be written; zero: they do not
+	choked  time.Time     // since when the disk is full in the present stall
 	stuck   chan struct{} // closed when the disk stays full while the store is opened
 }
 
@@ -150,7 +151,7 @@ func (r *reserve) watchOpen() {
 func (r *reserve) stall(now bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stalled = time.Time{}
+	r.stalled, r.choked = time.Time{}, time.Time{}
 	if now {
 		r.stalled = r.clock.Now()
 	}
@@ -158,11 +159,14 @@ func (r *reserve) stall(now bool) {
 
 // watchStall ends the store when the disk has been full for too long while commits wait
 // inside Pebble, where nothing else can end them: those that came before the disk was
-// known to be full.
+// known to be full. A small table that still finds room is no end of it.
 func (r *reserve) watchStall() {
 	r.mu.Lock()
 	now := r.clock.Now()
-	over := !r.stalled.IsZero() && now.Sub(r.stalled) >= r.patience && now.Sub(r.since) >= r.patience
+	if !r.stalled.IsZero() && r.choked.IsZero() {
+		r.choked = now
+	}
+	over := !r.choked.IsZero() && now.Sub(r.choked) >= r.patience
 	r.mu.Unlock()
 	if over {
 		r.fatal(fmt.Errorf("%w: nothing could be written in %s for %v", store.ErrFull, r.dir, r.patience))

@@ -20,10 +20,10 @@ func TestStallOnAFullDisk(t *testing.T) {
 		during func(r *reserve) // each time that the disk is found full
 		ends   bool
 	}{
-		"commits wait":                 {func(*reserve) {}, true},
-		"they go on now and then":      {func(r *reserve) { r.stall(false); r.stall(true) }, false},
-		"a table is written meanwhile": {func(r *reserve) { r.wrote() }, false},
-		"nobody waits for a table":     {func(r *reserve) { r.stall(false) }, false},
+		"commits wait":            {func(*reserve) {}, true},
+		"they go on now and then": {func(r *reserve) { r.stall(false); r.stall(true) }, false},
+		"a table is written, and they wait all the same": {func(r *reserve) { r.wrote() }, true},
+		"nobody waits for a table":                       {func(r *reserve) { r.stall(false) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
