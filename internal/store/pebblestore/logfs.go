@@ -1,7 +1,9 @@
 package pebblestore
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -19,6 +21,7 @@ type logFS struct {
 	vfs.FS
 	dir     string
 	failure *failure
+	kept    *keptLogs
 }
 
 // logSuffix is how the names of Pebble's logs end.
@@ -29,9 +32,25 @@ func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return l.begin(name, func() (vfs.File, error) { return l.FS.Create(name, category) })
 }
 
-// ReuseForWrite makes a new file of an old one.
+// ReuseForWrite makes a new file of an old one, or a new one where the old one was
+// dropped.
 func (l *logFS) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return l.begin(to, func() (vfs.File, error) { return l.FS.ReuseForWrite(from, to, category) })
+	l.kept.gone(from)
+	return l.begin(to, func() (vfs.File, error) {
+		f, err := l.FS.ReuseForWrite(from, to, category)
+		if errors.Is(err, fs.ErrNotExist) {
+			return l.FS.Create(to, category)
+		}
+		return f, err
+	})
+}
+
+// Remove removes a file.
+func (l *logFS) Remove(name string) error {
+	if strings.HasSuffix(name, logSuffix) {
+		l.kept.gone(name)
+	}
+	return l.FS.Remove(name)
 }
 
 func (l *logFS) begin(name string, open func() (vfs.File, error)) (vfs.File, error) {
@@ -89,6 +108,12 @@ func (f *logFile) Write(p []byte) (int, error) {
 		return n, err
 	}
 	return len(p), nil
+}
+
+// Preallocate asks for room, for less than Pebble would. Pebble does without where there
+// is none.
+func (f *logFile) Preallocate(offset, length int64) error {
+	return f.File.Preallocate(offset, min(length, logRoomBytes))
 }
 
 // Sync writes what was written to the disk.

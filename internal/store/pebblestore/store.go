@@ -22,6 +22,7 @@ type Store struct {
 	combiner *combiner.Combiner
 	readers  *readers
 	reserve  *reserve
+	kept     *keptLogs
 	sweeper  *sweeper
 }
 
@@ -46,6 +47,7 @@ func Open(dir string, o Options) (store.Store, error) {
 	}
 	s := &Store{dir: dir, o: o, lock: lock, reserve: r, readers: newReaders(), failure: &failure{}}
 	r.fatal = s.failure.fatal
+	s.kept = &keptLogs{fs: o.FS, failure: s.failure}
 	stuck := r.opening()
 	opened := make(chan error, 1) // takes the one result there is
 	go func() { opened <- s.open() }()
@@ -78,7 +80,7 @@ func (s *Store) open() error {
 	if err != nil {
 		return errors.Join(err, s.db.Close())
 	}
-	s.sweeper = newSweeper(s.db, s.o, s.reserve)
+	s.sweeper = newSweeper(s.db, s.o, s.reserve, s.kept)
 	s.combiner = combiner.New((*engine)(s), combiner.Options{Limits: s.o.Limits, MergeBytes: s.o.MergeBytes, Epochs: epochs})
 	s.failure.notify(func(err error) {
 		s.combiner.Break(err)
@@ -122,10 +124,10 @@ func (s *Store) abandon(opened <-chan error) {
 // takes what its tables in memory use from the cache, so that is added to it.
 func (s *Store) pebbleOptions() *pebble.Options {
 	p := &pebble.Options{
-		FS:                          &logFS{FS: s.o.FS, dir: s.dir, failure: s.failure},
+		FS:                          &logFS{FS: s.o.FS, dir: s.dir, failure: s.failure, kept: s.kept},
 		Lock:                        s.lock,
 		Logger:                      pebbleLog{logger: s.o.Logger, failure: s.failure},
-		EventListener:               listen(s.reserve.teller, s.reserve),
+		EventListener:               listen(s.reserve.teller, s.reserve, s.kept),
 		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                uint64(s.o.MemTableBytes),
 		MemTableStopWritesThreshold: maxMemTables,
@@ -156,8 +158,8 @@ func (s *Store) Acquire(ctx context.Context, number uint16, owner string) (store
 // Limits are those of the options.
 func (s *Store) Limits() store.Limits { return s.combiner.Limits() }
 
-// Space asks the file system, and counts the files of the store; the size of the
-// log is known only as the store writes it.
+// Space asks the file system, and counts the files of the store, but for logs that
+// wait to be used again; the size of the log is known only as the store writes it.
 func (s *Store) Space() (store.Space, error) {
 	if !s.readers.enter() {
 		return store.Space{}, fmt.Errorf("space of %s: %w", s.dir, store.ErrClosed)
@@ -168,7 +170,7 @@ func (s *Store) Space() (store.Space, error) {
 		return store.Space{}, fmt.Errorf("space of %s: %w", s.dir, err)
 	}
 	m := s.db.Metrics()
-	used := m.DiskSpaceUsage() - m.WAL.PhysicalSize + max(m.WAL.PhysicalSize, m.WAL.Size) + uint64(s.reserve.bytes())
+	used := m.DiskSpaceUsage() - m.WAL.ObsoletePhysicalSize - m.WAL.PhysicalSize + max(m.WAL.PhysicalSize, m.WAL.Size) + uint64(s.reserve.bytes())
 	return store.Space{FreeBytes: du.AvailBytes, TotalBytes: du.TotalBytes, UsedBytes: used}, nil
 }
 

@@ -54,6 +54,7 @@ type sweeper struct {
 	quiet   time.Duration
 	logger  *slog.Logger
 	reserve *reserve
+	kept    *keptLogs
 
 	bytes   atomic.Int64  // written since Open
 	deletes atomic.Int64  // deletions since Open
@@ -64,9 +65,9 @@ type sweeper struct {
 	done   sync.WaitGroup
 }
 
-func newSweeper(db *pebble.DB, o Options, r *reserve) *sweeper {
+func newSweeper(db *pebble.DB, o Options, r *reserve, kept *keptLogs) *sweeper {
 	return &sweeper{
-		db: db, clock: o.Clock, quiet: o.QuietTime, logger: o.Logger, reserve: r,
+		db: db, clock: o.Clock, quiet: o.QuietTime, logger: o.Logger, reserve: r, kept: kept,
 		dirty: make(chan struct{}, 1), cancel: func() {},
 	}
 }
@@ -97,8 +98,10 @@ func (s *sweeper) stop() {
 	s.done.Wait()
 }
 
-// run sweeps each time the store has become quiet after enough was written.
+// run makes the reserve, and sweeps each time the store has become quiet after enough
+// was written.
 func (s *sweeper) run(ctx context.Context) {
+	s.reserve.make() // at once, so that a directory is soon as large as it stays
 	first := true
 	var deletes int64 // at the last sweep
 	for {
@@ -110,6 +113,7 @@ func (s *sweeper) run(ctx context.Context) {
 		if !s.awaitQuiet(ctx) {
 			return
 		}
+		s.dropLogs(1)
 		nowBytes, nowDeletes := s.bytes.Load(), s.deletes.Load()
 		if !first && nowBytes-s.written < sweepBytes && nowDeletes-deletes < sweepDeletes {
 			continue
@@ -118,6 +122,7 @@ func (s *sweeper) run(ctx context.Context) {
 		if err := s.sweep(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			s.logger.Error("sweep of the store", "err", err)
 		}
+		s.dropLogs(1)
 		s.reserve.make()
 	}
 }
@@ -133,6 +138,14 @@ func (s *sweeper) awaitQuiet(ctx context.Context) bool {
 		if s.bytes.Load()-before <= quietBytes {
 			return true
 		}
+		s.dropLogs(keptLooks)
+	}
+}
+
+// dropLogs drops logs that are kept for reuse, at so many looks.
+func (s *sweeper) dropLogs(looks int) {
+	if err := s.kept.drop(looks, func() int { return int(s.db.Metrics().WAL.Files) }); err != nil {
+		s.logger.Error("drop logs of the store", "err", err)
 	}
 }
 

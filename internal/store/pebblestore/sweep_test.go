@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,5 +115,90 @@ func TestIdleStoreSweepsByItself(t *testing.T) {
 		case <-deadline:
 			t.Fatalf("tables still take %d KiB", tablesBytes(s)>>10)
 		}
+	}
+}
+
+// TestKeptLogsAreDropped writes the table in memory out again and again, which leaves
+// logs that Pebble keeps for reuse: a quiet store has none, a busy one drops those that
+// it does not come to, and what it writes then is there after a power cut (C25).
+func TestKeptLogsAreDropped(t *testing.T) {
+	t.Parallel()
+	mem := vfs.NewCrashableMem()
+	s, err := Open("/d", Options{FS: mem, QuietTime: -1, ReserveBytes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.(*Store)
+	h, err := s.Acquire(t.Context(), 0, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := 0
+	write := func(n int) {
+		t.Helper()
+		for range n {
+			var b store.Batch
+			b.Put(key(written), []byte("v"))
+			if err := committed(h, &b); err != nil {
+				t.Fatal(err)
+			}
+			written++
+			if err := p.sweeper.flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	logs := func() (n int) {
+		t.Helper()
+		names, err := mem.List("/d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, logSuffix) {
+				n++
+			}
+		}
+		return n
+	}
+	want := func(what string, n int) {
+		t.Helper()
+		if got := logs(); got != n {
+			t.Errorf("%s: %d logs, want %d", what, got, n)
+		}
+	}
+	write(4)
+	if n := logs(); n < 2 {
+		t.Fatalf("%d logs: Pebble keeps none, and this tests nothing", n)
+	}
+	p.sweeper.dropLogs(1)
+	want("a quiet store", 1)
+	write(4)
+	kept := logs()
+	for range keptLooks - 1 {
+		p.sweeper.dropLogs(keptLooks)
+		want("a busy store, at first", kept)
+	}
+	p.sweeper.dropLogs(keptLooks)
+	want("a busy store, later", 1)
+	write(10) // what was to be used again is gone, and is made anew
+	after := mem.CrashClone(vfs.CrashCloneCfg{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err = Open("/d", Options{FS: after, QuietTime: -1, ReserveBytes: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err = s.Acquire(t.Context(), 0, "test"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range written {
+		if _, err := h.Get(key(i)); err != nil {
+			t.Errorf("key %d: %v", i, err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -160,7 +160,7 @@ func (t *teller) again() bool {
 }
 
 // listen returns the events of Pebble that an owner should hear of.
-func listen(t *teller, r *reserve) *pebble.EventListener {
+func listen(t *teller, r *reserve, kept *keptLogs) *pebble.EventListener {
 	logger := t.logger
 	return &pebble.EventListener{
 		BackgroundError: func(err error) { t.tell("background work", err) },
@@ -179,6 +179,11 @@ func listen(t *teller, r *reserve) *pebble.EventListener {
 		WriteStallEnd: func() {
 			r.stall(false)
 			logger.Info("commits go on")
+		},
+		WALCreated: func(info pebble.WALCreateInfo) {
+			if info.Err == nil {
+				kept.begun(info.Path)
+			}
 		},
 		FlushEnd: func(info pebble.FlushInfo) {
 			if info.Err == nil {
