@@ -41,24 +41,18 @@ func notBoolInto(p *bool) setter {
 	}
 }
 
-func intInto(p *int) setter {
-	return func(s string) error {
-		n, err := strconv.ParseInt(s, 10, 32)
-		if err != nil {
-			return fmt.Errorf("%q is no whole number", s)
-		}
-		*p = int(n)
-		return nil
-	}
-}
+func intInto(p *int) setter { return wholeInto(p, 32) }
 
-func int64Into(p *int64) setter {
+func int64Into(p *int64) setter { return wholeInto(p, 64) }
+
+// wholeInto takes a whole number that fits into so many bits, as Java's int and long.
+func wholeInto[T int | int64](p *T, bits int) setter {
 	return func(s string) error {
-		n, err := strconv.ParseInt(s, 10, 64)
+		n, err := strconv.ParseInt(s, 10, bits)
 		if err != nil {
 			return fmt.Errorf("%q is no whole number", s)
 		}
-		*p = n
+		*p = T(n)
 		return nil
 	}
 }

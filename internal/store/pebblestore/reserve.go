@@ -39,7 +39,7 @@ type reserve struct {
 	mu      sync.Mutex
 	made    bool
 	since   time.Time     // of the first failure since a table could be written
-	stalled time.Time     // since when commits wait inside Pebble for a table to be written; zero: they do not
+	stalled bool          // commits wait inside Pebble for a table to be written
 	choked  time.Time     // since when the disk is full in the present stall
 	stuck   chan struct{} // closed when the disk stays full while the store is opened
 }
@@ -151,10 +151,7 @@ func (r *reserve) watchOpen() {
 func (r *reserve) stall(now bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stalled, r.choked = time.Time{}, time.Time{}
-	if now {
-		r.stalled = r.clock.Now()
-	}
+	r.stalled, r.choked = now, time.Time{}
 }
 
 // watchStall ends the store when the disk has been full for too long while commits wait
@@ -163,7 +160,7 @@ func (r *reserve) stall(now bool) {
 func (r *reserve) watchStall() {
 	r.mu.Lock()
 	now := r.clock.Now()
-	if !r.stalled.IsZero() && r.choked.IsZero() {
+	if r.stalled && r.choked.IsZero() {
 		r.choked = now
 	}
 	over := !r.choked.IsZero() && now.Sub(r.choked) >= r.patience
