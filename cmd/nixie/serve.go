@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/nixiemq/nixie/internal/admin"
 	"github.com/nixiemq/nixie/internal/config"
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/policy"
 	"github.com/nixiemq/nixie/internal/protocol/openwire"
 	"github.com/nixiemq/nixie/internal/server"
 	"github.com/spf13/cobra"
@@ -91,6 +93,9 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 	if err != nil {
 		return err
 	}
+	if o.File != "" {
+		surprises(log, o.File, policy.Lint(cfg, notices, policy.NewQuestion(message.Destination{}).Client))
+	}
 	hangup := make(chan os.Signal, 1) // one is enough: the file is read after it came
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -121,6 +126,21 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 		s.Stop()
 		return nil
 	}
+}
+
+// surprises logs that there is more to know about a file than what was left out.
+func surprises(log *slog.Logger, file string, r policy.Report) {
+	if r.Clean() {
+		return
+	}
+	var codes []string
+	for _, f := range r.Findings {
+		if f.Severity != policy.SeverityNote && !slices.Contains(codes, f.Code) {
+			codes = append(codes, f.Code)
+		}
+	}
+	log.Warn("what the configuration says may surprise: see 'nixie policy lint --config "+file+"'",
+		"findings", r.Errors+r.Warnings, "about", strings.Join(codes, ","))
 }
 
 // adminOf makes the handler of the admin listener; ctx ends when the broker is to
