@@ -11,14 +11,14 @@ import (
 
 func queueCommand(e *env) *cobra.Command {
 	c := group("queue", "See and change what is in the queues of a running broker", `
-See what is in the queues, and the durable subscriptions, of a running broker, move
-messages elsewhere, or remove them.`, `
+See what is in the queues, and the durable subscriptions, of a running broker, move or
+copy messages elsewhere, or remove them.`, `
   nixie queue list
   nixie queue list --json --broker http://10.0.0.5:8161
   nixie queue show ORDERS                         which messages wait, and until when
   nixie queue move ORDERS ORDERS.PARKED --all     have them out of the way
   nixie queue purge ORDERS --dry-run              how many would be removed`)
-	c.AddCommand(queueListCommand(e), queueShowCommand(e), queueMoveCommand(e), queuePurgeCommand(e))
+	c.AddCommand(queueListCommand(e), queueShowCommand(e), queueMoveCommand(e), queueCopyCommand(e), queuePurgeCommand(e))
 	return c
 }
 

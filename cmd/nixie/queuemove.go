@@ -29,45 +29,89 @@ const queueMoveExample = `
   nixie queue move --client reader-1 --subscription daily MISSED --all`
 
 func queueMoveCommand(e *env) *cobra.Command {
+	return elsewhereCommand(e, elsewhere[admin.Moved]{
+		cobra.Command{
+			Use:     "move FROM TO --id ID... | --selector SELECTOR | --all | --limit N",
+			Short:   "Move messages to another queue or topic",
+			Long:    strings.TrimSpace(queueMoveLong),
+			Example: strings.Trim(queueMoveExample, "\n"),
+		}, "move", "moved",
+		func(m *admin.Moved) (admin.Where, string, int, admin.Stayed) { return m.Where, m.To, m.Moved, m.Stayed },
+	})
+}
+
+const queueCopyLong = `
+Copy messages of a queue, or of a durable subscription, to another queue, or with
+topic:// before its name to a topic's durable subscriptions. Say which: --id, once for
+each, --selector, --all, or the oldest --limit.
+
+The messages stay where they are, also those that a consumer has just now. A copy has
+the id, the headers and the expiration of its message, can be had at once, and its
+failure count begins at zero; the story of its attempts stays with the message.
+--dry-run changes nothing, and says what would be done.`
+
+const queueCopyExample = `
+  nixie queue copy ORDERS ORDERS.TEST --limit 10
+  nixie queue copy ActiveMQ.DLQ ANALYSIS --selector "n = 1999"`
+
+func queueCopyCommand(e *env) *cobra.Command {
+	return elsewhereCommand(e, elsewhere[admin.Copied]{
+		cobra.Command{
+			Use:     "copy FROM TO --id ID... | --selector SELECTOR | --all | --limit N",
+			Short:   "Copy messages to another queue or topic",
+			Long:    strings.TrimSpace(queueCopyLong),
+			Example: strings.Trim(queueCopyExample, "\n"),
+		}, "copy", "copied",
+		func(c *admin.Copied) (admin.Where, string, int, admin.Stayed) {
+			return c.Where, c.To, c.Copied, c.Stayed
+		},
+	})
+}
+
+// elsewhere is what there is to a command that brings messages from one place to
+// another.
+type elsewhere[R any] struct {
+	command   cobra.Command
+	verb, did string
+	parts     func(reply *R) (from admin.Where, to string, done int, stayed admin.Stayed)
+}
+
+func elsewhereCommand[R any](e *env, w elsewhere[R]) *cobra.Command {
 	var r *remote
 	var place *subscriptionFlag
 	var what admin.MoveRequest
-	c := &cobra.Command{
-		Use:     "move FROM TO --id ID... | --selector SELECTOR | --all | --limit N",
-		Short:   "Move messages to another queue or topic",
-		Long:    strings.TrimSpace(queueMoveLong),
-		Example: strings.Trim(queueMoveExample, "\n"),
-		RunE: func(c *cobra.Command, args []string) error {
-			path, rest, err := place.path(c, args)
-			if err != nil {
+	c := &w.command
+	c.RunE = func(c *cobra.Command, args []string) error {
+		path, rest, err := place.path(c, args)
+		if err != nil {
+			return err
+		}
+		if len(rest) == 0 {
+			return usageError{fmt.Errorf("say where to %s them; '%s --help' tells more", w.verb, c.CommandPath())}
+		}
+		if err := arguments(1)(c, rest); err != nil {
+			return err
+		}
+		what.To = rest[0]
+		if err := checkSelection(c, &what.Selection, false); err != nil {
+			return err
+		}
+		var reply R
+		if err := r.post(c.Context(), path+"/"+w.verb, what, &reply); err != nil {
+			return err
+		}
+		if r.asJSON {
+			if err := printJSON(e.out, reply); err != nil {
 				return err
 			}
-			if len(rest) == 0 {
-				return usageError{fmt.Errorf("say where to move them; '%s --help' tells more", c.CommandPath())}
-			}
-			if err := arguments(1)(c, rest); err != nil {
-				return err
-			}
-			what.To = rest[0]
-			if err := checkSelection(c, &what.Selection, false); err != nil {
-				return err
-			}
-			var reply admin.Moved
-			if err := r.post(c.Context(), path+"/move", what, &reply); err != nil {
-				return err
-			}
-			if r.asJSON {
-				if err := printJSON(e.out, reply); err != nil {
-					return err
-				}
-			}
-			line := fmt.Sprintf("%s of %s %s to %s", count(int64(reply.Moved), "message", "messages"), placeName(reply.Where),
-				would(reply.Stayed, "moved", "would be moved"), oneLine(reply.To))
-			return r.report(line, reply.Where, reply.Moved, reply.Stayed)
-		},
+		}
+		from, to, done, stayed := w.parts(&reply)
+		line := fmt.Sprintf("%s of %s %s to %s", count(int64(done), "message", "messages"), placeName(from),
+			would(stayed, w.did, "would be "+w.did), oneLine(to))
+		return r.report(line, from, done, stayed)
 	}
 	r = remoteFlags(e, c)
 	place = placeFlags(c)
-	selectionFlags(c, &what.Selection, "move")
+	selectionFlags(c, &what.Selection, w.verb)
 	return c
 }

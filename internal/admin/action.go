@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,9 +32,9 @@ type RedriveRequest struct {
 	Selection
 }
 
-// A MoveRequest is the request of /api/v1/queues/{queue}/move.
+// A MoveRequest is the request of /api/v1/queues/{queue}/move, and of .../copy.
 type MoveRequest struct {
-	// To is where they go: a queue's name, or "topic://" and a topic's, whose
+	// To is where they, or the copies, go: a queue's name, or "topic://" and a topic's, whose
 	// durable subscriptions get them.
 	To string `json:"to"`
 	Selection
@@ -72,6 +73,14 @@ type Moved struct {
 	Where
 	To    string `json:"to"`
 	Moved int    `json:"moved"`
+	Stayed
+}
+
+// Copied is the reply to a copy.
+type Copied struct {
+	Where
+	To     string `json:"to"`
+	Copied int    `json:"copied"`
 	Stayed
 }
 
@@ -126,28 +135,46 @@ func (s *surface) redrive(r *http.Request) (any, error) {
 }
 
 func (s *surface) move(r *http.Request) (any, error) {
-	if err := query(r); err != nil {
+	what, o, err := s.elsewhere(r, "moved", s.b.Move)
+	if err != nil {
 		return nil, err
 	}
-	var what MoveRequest
-	if err := decode(r, &what); err != nil {
+	return Moved{Where: whereOf(placeNamed(r)), To: what.To, Moved: o.Taken, Stayed: what.stayed(o)}, nil
+}
+
+func (s *surface) copy(r *http.Request) (any, error) {
+	what, o, err := s.elsewhere(r, "copied", s.b.Copy)
+	if err != nil {
 		return nil, err
+	}
+	return Copied{Where: whereOf(placeNamed(r)), To: what.To, Copied: o.Taken, Stayed: what.stayed(o)}, nil
+}
+
+// elsewhere brings messages, or copies of them, from the place of a request to where
+// it says. The request comes back with the target's full name.
+func (s *surface) elsewhere(r *http.Request, did string, bring func(context.Context, broker.Place, message.Destination, broker.Selection) (broker.Outcome, error)) (what MoveRequest, o broker.Outcome, err error) {
+	if err = query(r); err != nil {
+		return
+	}
+	if err = decode(r, &what); err != nil {
+		return
 	}
 	sel, err := what.selection()
 	if err != nil {
-		return nil, err
+		return
 	}
 	to, err := message.ParseDestination(what.To, message.Queue)
 	if err != nil {
-		return nil, fmt.Errorf(`say where to, with "to": %w`, err)
+		return what, o, fmt.Errorf(`say where to, with "to": %w`, err)
 	}
+	what.To = to.String()
 	place := placeNamed(r)
-	o, err := s.b.Move(r.Context(), place, to, sel)
-	s.did(r, "messages moved", place, &what.Selection, o, err, slog.String("detail", to.String()))
+	o, err = bring(r.Context(), place, to, sel)
+	s.did(r, "messages "+did, place, &what.Selection, o, err, slog.String("detail", what.To))
 	if err != nil {
-		return nil, done(o.Taken, "moved", err)
+		err = done(o.Taken, did, err)
 	}
-	return Moved{Where: whereOf(place), To: to.String(), Moved: o.Taken, Stayed: what.stayed(o)}, nil
+	return what, o, err
 }
 
 func (s *surface) purge(r *http.Request) (any, error) {

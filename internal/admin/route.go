@@ -52,6 +52,7 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 		get(place+"/messages/{id}", s.message)
 		post(place+"/redrive", s.redrive)
 		post(place+"/move", s.move)
+		post(place+"/copy", s.copy)
 		post(place+"/purge", s.purge)
 	}
 	mux.HandleFunc("/", notServed)

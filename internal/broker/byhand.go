@@ -39,13 +39,8 @@ func (b *Broker) Purge(ctx context.Context, from Place, what Selection) (Outcome
 // Errors: ErrInvalid for a target that names no single permanent destination, or
 // the place itself; ErrState for a topic that nobody subscribes to durably.
 func (b *Broker) Move(ctx context.Context, from Place, to message.Destination, what Selection) (Outcome, error) {
-	switch {
-	case to.IsComposite(), to.IsPattern(), to.IsZero(), to.Name == "", to.IsTemporary(), to.IsAdvisory():
-		return Outcome{}, fmt.Errorf("cannot move to %q: it names no single queue or topic: %w", to, message.ErrInvalid)
-	case to == from.Queue:
-		return Outcome{}, fmt.Errorf("cannot move from %s to itself: %w", to, message.ErrInvalid)
-	case !b.takesBack(to) && !b.interceptors.Load().apply(to):
-		return Outcome{}, fmt.Errorf("cannot move to %s: nobody subscribes to it durably, so nothing would be kept: %w", to, message.ErrState)
+	if err := b.mayHold(to, from, "move"); err != nil {
+		return Outcome{}, err
 	}
 	d, err := b.find(from)
 	if err != nil {
@@ -54,6 +49,20 @@ func (b *Broker) Move(ctx context.Context, from Place, to message.Destination, w
 	return b.takeOut(ctx, from, what, nil, queue.Extract{Target: func(it *queue.Item) (queue.Move, bool) {
 		return queue.Move{Target: to, ByHand: true}, d.keptAt(to, it)
 	}})
+}
+
+// mayHold says why messages of a place cannot be moved or copied (verb) to a
+// destination; nil: they can.
+func (b *Broker) mayHold(to message.Destination, from Place, verb string) error {
+	switch {
+	case to.IsComposite(), to.IsPattern(), to.IsZero(), to.Name == "", to.IsTemporary(), to.IsAdvisory():
+		return fmt.Errorf("cannot %s to %q: it names no single queue or topic: %w", verb, to, message.ErrInvalid)
+	case to == from.Queue:
+		return fmt.Errorf("cannot %s from %s to itself: %w", verb, to, message.ErrInvalid)
+	case !b.takesBack(to) && !b.interceptors.Load().apply(to):
+		return fmt.Errorf("cannot %s to %s: nobody subscribes to it durably, so nothing would be kept: %w", verb, to, message.ErrState)
+	}
+	return nil
 }
 
 // keptAt reports whether anyone stores an item that is moved to a destination which
@@ -171,10 +180,11 @@ func (b *Broker) takeOut(ctx context.Context, from Place, what Selection, also f
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := &wanted{d: d, ids: setOf(what.IDs), also: also}
-	if w.selector, err = parseSelector(what.Selector); err != nil {
+	w, err := d.wanted(what)
+	if err != nil {
 		return Outcome{}, err
 	}
+	w.also = also
 	e.Dry = what.Dry
 	e.Wants = w.wants
 	o, err := d.extract(ctx, e, what.Max)
@@ -182,6 +192,12 @@ func (b *Broker) takeOut(ctx context.Context, from Place, what Selection, also f
 		err = w.err
 	}
 	return o, err
+}
+
+// wanted is a selection among the messages of d.
+func (d *destination) wanted(what Selection) (*wanted, error) {
+	sel, err := parseSelector(what.Selector)
+	return &wanted{d: d, ids: setOf(what.IDs), selector: sel}, err
 }
 
 // wanted decides which items a selection means. It is used by the goroutine of d,
@@ -195,20 +211,26 @@ type wanted struct {
 }
 
 func (w *wanted) wants(it *queue.Item) bool {
-	if w.ids != nil && !w.ids[it.ID.String()] || w.also != nil && !w.also(it) {
+	return (w.also == nil || w.also(it)) && w.fits(it.ID, it.Counter(), func() (*message.Message, error) { return w.d.headerOf(it) })
+}
+
+// fits is wants by what the selection itself says; counter is what a client would be
+// told at a delivery now.
+func (w *wanted) fits(id message.ID, counter int, header func() (*message.Message, error)) bool {
+	if w.ids != nil && !w.ids[id.String()] {
 		return false
 	}
 	if w.selector == nil {
 		return true
 	}
-	m, err := w.d.headerOf(it)
+	m, err := header()
 	if err != nil {
 		if w.err == nil {
-			w.err = fmt.Errorf("message %s stays: %w", it.ID, err)
+			w.err = fmt.Errorf("message %s stays: %w", id, err)
 		}
 		return false
 	}
-	return w.selector.Matches(&selector.MessageLookup{Message: m, RedeliveryCounter: it.Counter(), Properties: func(name string) (selector.Value, bool) {
+	return w.selector.Matches(&selector.MessageLookup{Message: m, RedeliveryCounter: counter, Properties: func(name string) (selector.Value, bool) {
 		if w.d.b.o.Properties == nil {
 			return selector.Value{}, false
 		}
