@@ -31,6 +31,9 @@ type Broker struct {
 	producer  string
 	counts    eventCounts
 	branches  branches // distributed transactions
+	// groups are those of ended turns, for use again by any destination: one that is
+	// idle keeps none, and what was long is not long for ever.
+	groups sync.Pool
 
 	interceptors atomic.Pointer[interceptors]
 	policies     atomic.Pointer[func(message.Destination) Policy] // changed with creating held

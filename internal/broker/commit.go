@@ -1,8 +1,6 @@
 package broker
 
 import (
-	"fmt"
-
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
@@ -11,48 +9,35 @@ import (
 // commit ends a turn: it writes the effects that are for the store in one batch,
 // and lets the others out when that batch is on disk.
 func (d *destination) commit() {
-	d.effects = d.machine.EndTurn(d.effects)
+	g := d.turnGroup()
+	d.group = nil
+	g.effects = d.machine.EndTurn(g.effects)
 	d.mu.Lock()
 	d.stats = d.machine.Stats() // also of a turn without effects: what arrives from elsewhere has none
 	d.mu.Unlock()
-	if len(d.effects) == 0 {
+	if len(g.effects) == 0 {
+		g.free()
 		return
 	}
-	w := &turnWriter{d: d, batch: d.batch(), group: &group{}, relaxed: true}
-	for i := range d.effects {
-		if e := &d.effects[i]; e.ForStore() {
+	w := turnWriter{d: d, group: g, relaxed: true}
+	for i := range g.effects {
+		if e := &g.effects[i]; e.ForStore() {
 			w.store(e)
 		}
 	}
-	for i := range d.effects {
-		if e := &d.effects[i]; !e.ForStore() {
+	w.direct = w.err == nil && g.batch.Empty() && len(g.actions) == 0 && d.out.idle()
+	for i := range g.effects {
+		if e := &g.effects[i]; !e.ForStore() {
 			w.world(e)
 		}
 	}
-	for i := range d.effects {
-		d.settleMemory(&d.effects[i])
+	for i := range g.effects {
+		d.settleMemory(&g.effects[i])
 	}
-	clear(d.effects)
-	d.effects = d.effects[:0]
+	clear(g.effects)
+	g.effects = g.effects[:0]
 	w.send()
 	d.raiseFloors()
-}
-
-func (d *destination) batch() *records.Batch {
-	select {
-	case b := <-d.batches:
-		return b
-	default:
-		return new(records.Batch)
-	}
-}
-
-func (d *destination) giveBatch(b *records.Batch) {
-	b.Reset()
-	select {
-	case d.batches <- b:
-	default: // enough are kept
-	}
 }
 
 // settleMemory decides, at the end of a turn, which messages stay in memory.
@@ -96,20 +81,13 @@ func (d *destination) drop(it *queue.Item) {
 	it.Charged = 0
 }
 
-// A turnWriter turns the effects of one turn into a batch and a group.
+// A turnWriter turns the effects of one turn into the batch and the actions of its group.
 type turnWriter struct {
 	d       *destination
-	batch   *records.Batch
 	group   *group
 	relaxed bool // nothing in the batch is to outlive the process
-	gains   []gain
+	direct  bool // there is no batch to wait for: what is for the world goes at once
 	err     error
-}
-
-// A gain is an item that another destination gets by this batch.
-type gain struct {
-	to   *destination
-	item *queue.Item
 }
 
 func (w *turnWriter) store(e *queue.Effect) {
@@ -119,14 +97,14 @@ func (w *turnWriter) store(e *queue.Effect) {
 	switch e.Kind {
 	case queue.Append:
 		if it.Transient {
-			w.batch.PutTransientMessage(it.Body, it.Message)
+			w.group.batch.PutTransientMessage(it.Body, it.Message)
 		} else {
-			w.batch.PutMessage(it.Body, it.Message, 1)
+			w.group.batch.PutMessage(it.Body, it.Message, 1)
 		}
-		w.batch.Append(d.id, lane, &it.Entry)
+		w.group.batch.Append(d.id, lane, &it.Entry)
 	case queue.Remove:
 		if it.Stored {
-			d.remove(w.batch, it, lane, false)
+			d.remove(&w.group.batch, it, lane, false)
 			d.removed++
 		}
 	case queue.Transfer:
@@ -134,24 +112,24 @@ func (w *turnWriter) store(e *queue.Effect) {
 		w.transfer(e)
 	case queue.SaveCounts:
 		it.HasCounts = true
-		w.batch.PutCounts(d.id, lane, it.Position, &it.Counts)
-		d.index(w.batch, it, lane)
+		w.group.batch.PutCounts(d.id, lane, it.Position, &it.Counts)
+		d.index(&w.group.batch, it, lane)
 	case queue.SaveAttempt:
-		w.batch.PutAttempt(it.Story, e.Attempt)
+		w.group.batch.PutAttempt(it.Story, e.Attempt)
 		if e.Number > 0 {
-			w.batch.DropAttempt(it.Story, int(e.Number))
+			w.group.batch.DropAttempt(it.Story, int(e.Number))
 		}
 	case queue.PutMark:
-		w.batch.PutMark(d.id, records.MarkID(e.Number), e.How, e.Positions)
+		w.group.batch.PutMark(d.id, records.MarkID(e.Number), e.How, e.Positions)
 	case queue.DropMark:
-		w.batch.DropMark(d.id, records.MarkID(e.Number))
+		w.group.batch.DropMark(d.id, records.MarkID(e.Number))
 	case queue.PutProducer:
 		if d.durable {
-			w.batch.PutProducer(d.id, e.Name, int64(e.Number), d.b.now())
+			w.group.batch.PutProducer(d.id, e.Name, int64(e.Number), d.b.now())
 		}
 	case queue.DropProducer:
 		if d.durable {
-			w.batch.DropProducer(d.id, e.Name)
+			w.group.batch.DropProducer(d.id, e.Name)
 		}
 	}
 }
@@ -191,25 +169,33 @@ func (w *turnWriter) world(e *queue.Effect) {
 	d := w.d
 	switch e.Kind {
 	case queue.Deliver:
-		w.group.actions = append(w.group.actions, action{kind: actDeliver, sink: e.Consumer.Handle.(Sink), delivery: d.delivery(e)})
+		w.tell(action{kind: actDeliver, sink: e.Consumer.Handle.(Sink), delivery: d.delivery(e)})
 		if d.advisories.Dispatched {
 			w.dispatched(e)
 		}
 	case queue.Nothing:
-		w.group.actions = append(w.group.actions, action{kind: actDeliver, sink: e.Consumer.Handle.(Sink),
-			delivery: Delivery{Kind: NothingToPull, Consumer: e.Consumer.ID}})
+		w.tell(action{kind: actDeliver, sink: e.Consumer.Handle.(Sink), delivery: Delivery{Kind: NothingToPull, Consumer: e.Consumer.ID}})
 	case queue.Answer:
-		w.group.actions = append(w.group.actions, action{kind: actAnswer, done: e.Done, err: e.Err})
+		w.tell(action{kind: actAnswer, done: e.Done, err: e.Err})
 	case queue.PageIn:
 		lane, after, n := e.Lane, e.Number, e.Counter
-		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() { d.orderPage(lane, after, n) }})
+		w.tell(action{kind: actDo, do: func() { d.orderPage(lane, after, n) }})
 	case queue.PageTimes:
 		x, from, n := e.Index, e.From, e.Counter
-		w.group.actions = append(w.group.actions, action{kind: actDo, do: func() { d.orderTimes(x, from, n) }})
+		w.tell(action{kind: actDo, do: func() { d.orderTimes(x, from, n) }})
 	case queue.Tell:
 		if ev, ok := d.event(e); ok {
-			w.group.actions = append(w.group.actions, action{kind: actEvent, b: d.b, event: &ev})
+			w.tell(action{kind: actEvent, b: d.b, event: &ev})
 		}
+	}
+}
+
+// tell lets an action out with its turn.
+func (w *turnWriter) tell(a action) {
+	if w.direct {
+		a.perform(nil)
+	} else {
+		w.group.actions = append(w.group.actions, a)
 	}
 }
 
@@ -233,85 +219,24 @@ func (d *destination) delivery(e *queue.Effect) Delivery {
 
 // send hands the batch over. The group leaves when it is answered.
 func (w *turnWriter) send() {
-	d := w.d
-	d.out.push(w.group)
-	if w.err != nil {
-		w.undo(w.err)
-		d.giveBatch(w.batch)
-		d.out.done(w.group, w.err)
-		d.fail(w.err)
+	d, g := w.d, w.group
+	if w.direct {
+		g.free()
 		return
 	}
-	if w.batch.Empty() {
-		d.giveBatch(w.batch)
-		d.out.done(w.group, nil)
-		return
-	}
-	if w.relaxed {
-		w.batch.Relax()
-	}
-	d.b.o.Records.Commit(w.batch, func(err error) {
-		if err != nil {
-			err = fmt.Errorf("commit %s: %w", d.label(), err)
-			w.undo(err)
-		}
-		for _, g := range w.gains {
-			if err == nil {
-				g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}, Moved: true}})
-			}
-		}
-		d.giveBatch(w.batch)
-		d.out.done(w.group, err)
-		if err != nil && !d.b.stop.Load() { // else nobody waits for it any more
-			d.b.running.Go(func() { d.fail(err) })
-		}
-	})
-}
-
-// undo takes back what other destinations were told to expect.
-func (w *turnWriter) undo(error) {
-	for _, g := range w.gains {
-		g.to.box.force(work{command: queue.Cancel{Positions: []uint64{g.item.Position}}})
-	}
-}
-
-// actionKind is what an action does.
-type actionKind uint8
-
-const (
-	actDeliver actionKind = iota
-	actAnswer
-	actDo
-	actEvent
-)
-
-// An action is one thing that a turn tells the world.
-type action struct {
-	kind     actionKind
-	sink     Sink
-	delivery Delivery
-	done     func(error)
-	err      error
-	do       func()
-	b        *Broker
-	event    *Event
-}
-
-// perform does it. Where the commit failed with err, nothing is delivered, and
-// who waits for an answer gets the error.
-func (a *action) perform(err error) {
+	d.out.push(g)
 	switch {
-	case a.kind == actAnswer && err != nil:
-		a.done(err)
-	case a.kind == actAnswer:
-		a.done(a.err)
-	case err != nil:
-	case a.kind == actDeliver:
-		a.sink.Deliver(a.delivery)
-	case a.kind == actDo:
-		a.do()
-	case a.kind == actEvent:
-		a.b.tell(*a.event)
+	case w.err != nil:
+		g.undo()
+		d.out.done(g, w.err)
+		d.fail(w.err)
+	case g.batch.Empty():
+		d.out.done(g, nil)
+	default:
+		if w.relaxed {
+			g.batch.Relax()
+		}
+		d.b.o.Records.Commit(&g.batch, g.answered)
 	}
 }
 
@@ -348,6 +273,6 @@ func (w *turnWriter) dispatched(e *queue.Effect) {
 	if c == nil {
 		return
 	}
-	w.group.actions = append(w.group.actions, action{kind: actEvent, b: w.d.b, event: &Event{
+	w.tell(action{kind: actEvent, b: w.d.b, event: &Event{
 		Kind: MessageDispatched, Destination: w.d.name, Message: c.ID, Consumer: e.Consumer.ID, Copy: c}})
 }

@@ -50,7 +50,7 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 	moved := it.Stored && !it.Transient
 	if len(targets) == 0 { // a topic that nobody subscribes to durably: it goes the way of all its messages
 		if it.Stored {
-			d.remove(w.batch, it, records.Lane(e.Lane), false)
+			d.remove(&w.group.batch, it, records.Lane(e.Lane), false)
 		}
 		return
 	}
@@ -66,9 +66,9 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 			return
 		}
 	} else {
-		d.remove(w.batch, it, records.Lane(e.Lane), true)
+		d.remove(&w.group.batch, it, records.Lane(e.Lane), true)
 		if len(targets) > 1 {
-			w.batch.AddReferences(entry.Body, len(targets)-1)
+			w.group.batch.AddReferences(entry.Body, len(targets)-1)
 		}
 	}
 	for _, t := range targets {
@@ -76,16 +76,16 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 		entry.Overlay = t.overlay
 		gained := queue.StoredItem(entry, counts, it.Story != 0)
 		lane := records.Lane(t.to.options.LaneOf(entry.Priority))
-		w.batch.Append(t.to.id, lane, &gained.Entry)
+		w.group.batch.Append(t.to.id, lane, &gained.Entry)
 		if it.Story != 0 {
-			w.batch.PutCounts(t.to.id, lane, entry.Position, &gained.Counts)
+			w.group.batch.PutCounts(t.to.id, lane, entry.Position, &gained.Counts)
 		}
 		t.to.box.force(work{command: queue.Expect{Positions: []uint64{entry.Position}}})
-		w.gains = append(w.gains, gain{to: t.to, item: gained})
+		w.group.gains = append(w.group.gains, gain{to: t.to, item: gained})
 	}
 	if !moved {
 		for i := range it.Lines {
-			w.batch.PutAttempt(it.Story, &it.Lines[i])
+			w.group.batch.PutAttempt(it.Story, &it.Lines[i])
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (w *turnWriter) moved(e *queue.Effect) {
 	if ev.Kind == DeadLettered {
 		ev.Copy = w.d.copyOf(DeadLettered, e.Item)
 	}
-	w.group.actions = append(w.group.actions, action{kind: actEvent, b: w.d.b, event: ev})
+	w.tell(action{kind: actEvent, b: w.d.b, event: ev})
 }
 
 // copyBody writes the message of an item that cannot be moved where it lies,
@@ -179,10 +179,10 @@ func (w *turnWriter) copyBody(it *queue.Item, entry *message.Entry, refs int) er
 		}
 	}
 	if it.Stored {
-		w.d.remove(w.batch, it, records.Lane(it.LaneNumber()), false)
+		w.d.remove(&w.group.batch, it, records.Lane(it.LaneNumber()), false)
 	}
 	entry.Body = entry.Position
-	w.batch.PutMessage(entry.Body, m, refs)
+	w.group.batch.PutMessage(entry.Body, m, refs)
 	return nil
 }
 

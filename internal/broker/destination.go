@@ -16,7 +16,7 @@ import (
 )
 
 // A destination runs one queue.Machine: a queue, or one subscription to a topic.
-// Only its goroutine touches machine, effects and spare; others send to box.
+// Only its goroutine touches machine, group and now; others send to box.
 type destination struct {
 	b          *Broker
 	name       message.Destination // the queue, or the topic that sub subscribes to
@@ -28,13 +28,13 @@ type destination struct {
 	machine    *queue.Machine
 	box        *mailbox
 	out        release
-	ended      chan struct{} // closed when the goroutine has ended
-	batches    chan *records.Batch
+	ended      chan struct{}      // closed when the goroutine has ended
 	retire     context.CancelFunc // ends the goroutine
 	removed    int64              // entries removed since the floor was last raised
 	advisories Advisories
 
-	effects []queue.Effect
+	group *group // of the present turn; nil: nothing was applied yet
+	now   int64  // when the present turn began, Unix milliseconds
 
 	mu      sync.Mutex
 	stats   queue.Stats                      // as of the last turn
@@ -45,16 +45,22 @@ type destination struct {
 	exclusive bool
 }
 
-// maxTurnBytes is how much a turn may hand to the store before it is ended early.
-const maxTurnBytes = 2 << 20
+// idleWork is how long a list for work is kept whatever there is to do.
+const idleWork = 256
+
+// What a turn may hand to the store, and how much may follow from it, before it is
+// ended early.
+const (
+	maxTurnBytes   = 2 << 20
+	maxTurnEffects = 512
+)
 
 func (b *Broker) newDestination(name message.Destination, sub *subscription, id records.QueueID, durable bool) *destination {
 	policy := b.policy(name)
 	d := &destination{
 		b: b, name: name, sub: sub, id: id, durable: durable,
-		box:     newMailbox(b.o.Limits.MailboxCommands),
-		ended:   make(chan struct{}),
-		batches: make(chan *records.Batch, 4),
+		box:   newMailbox(b.o.Limits.MailboxCommands),
+		ended: make(chan struct{}),
 	}
 	d.options = queue.Options{
 		Destination: name,
@@ -155,7 +161,9 @@ func (d *destination) run(ctx context.Context) {
 		}
 		d.turn(todo)
 		clear(todo)
-		spare = todo
+		if spare = todo; cap(spare) > idleWork && len(todo) < cap(spare)/4 {
+			spare = nil
+		}
 	}
 }
 
@@ -194,16 +202,18 @@ func doneOf(c queue.Command) func(error) {
 
 // turn applies what was taken from the mailbox and commits what follows from it.
 func (d *destination) turn(todo []work) {
+	d.now = d.b.now()
 	pending := 0
 	for _, w := range todo {
 		if w.do != nil {
 			w.do()
+			d.now = d.b.now()
 		} else {
 			pending += d.apply(w.command)
 		}
-		if pending > maxTurnBytes {
+		if pending > maxTurnBytes || d.group != nil && len(d.group.effects) > maxTurnEffects {
 			d.commit()
-			pending = 0
+			d.now, pending = d.b.now(), 0
 		}
 	}
 	d.commit()
@@ -220,7 +230,8 @@ func (d *destination) apply(c queue.Command) int {
 			e.Item.Body = e.Item.Position
 		}
 	}
-	d.effects = d.machine.Apply(c, d.b.now(), d.effects)
+	g := d.turnGroup()
+	g.effects = d.machine.Apply(c, d.now, g.effects)
 	if a, ok := c.(queue.Arrive); ok {
 		for _, it := range a.Items {
 			if !it.Kept() {

@@ -10,13 +10,6 @@ type release struct {
 	letting bool     // someone is letting groups out
 }
 
-// A group is what one turn tells the world. ready and err are guarded by release.mu.
-type group struct {
-	actions []action
-	ready   bool
-	err     error // of the commit: what is told then is that it failed
-}
-
 // push adds the group of a turn.
 func (r *release) push(g *group) {
 	r.mu.Lock()
@@ -24,8 +17,15 @@ func (r *release) push(g *group) {
 	r.mu.Unlock()
 }
 
-// done says that the batch of g was answered, and lets out what can go. It calls
-// clients' functions, without any lock.
+// idle reports whether nothing waits to be let out, nor is being let out.
+func (r *release) idle() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.groups) == 0 && !r.letting
+}
+
+// done says that the batch of g was answered, and lets out what can go. The
+// group is free then. It calls clients' functions, without any lock.
 func (r *release) done(g *group, err error) {
 	r.mu.Lock()
 	g.ready, g.err = true, err
@@ -42,6 +42,7 @@ func (r *release) done(g *group, err error) {
 		for i := range next.actions {
 			next.actions[i].perform(next.err)
 		}
+		next.free()
 		r.mu.Lock()
 	}
 	r.letting = false
