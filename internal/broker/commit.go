@@ -77,8 +77,7 @@ func (d *destination) keepOrDrop(it *queue.Item) {
 
 func (d *destination) drop(it *queue.Item) {
 	it.Message = nil
-	d.b.memory.discharge(it.Charged)
-	it.Charged = 0
+	d.b.memory.giveBack(it)
 }
 
 // A turnWriter turns the effects of one turn into the batch and the actions of its group.

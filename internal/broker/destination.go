@@ -140,6 +140,7 @@ func (d *destination) run(ctx context.Context) {
 	var wake <-chan time.Time
 	disarm := func() {}
 	defer func() { disarm() }()
+	defer d.machine.Each(d.drop) // nobody gets it any more
 	for {
 		if at := d.machine.Next(); at != armed {
 			disarm()
@@ -170,6 +171,14 @@ func (d *destination) run(ctx context.Context) {
 // abandon answers everything that still waits with err.
 func (d *destination) abandon(err error) {
 	for _, w := range d.box.close(err) {
+		switch c := w.command.(type) {
+		case queue.Enqueue:
+			d.drop(c.Item)
+		case queue.Arrive:
+			for _, it := range c.Items {
+				d.drop(it)
+			}
+		}
 		if done := doneOf(w.command); done != nil {
 			done(err)
 		}

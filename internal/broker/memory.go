@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/nixiemq/nixie/internal/queue"
 )
 
 // A budget counts the bytes of messages in memory against a limit.
@@ -22,6 +24,33 @@ func (b *budget) charge(n int32) bool {
 }
 
 func (b *budget) discharge(n int32) { b.used.Add(-int64(n)) }
+
+// itemBytes is about what a copy of a message takes beside the message, which it
+// shares with others: its item, and its delivery.
+const itemBytes = 768
+
+// share counts a message of size bytes once for n items that all have it, unless that
+// would pass the limit: then it is nil.
+func (b *budget) share(size int32, n int) *queue.Share {
+	if !b.charge(size + int32(n)*itemBytes) {
+		return nil
+	}
+	s := &queue.Share{Bytes: size}
+	s.Items.Store(int32(n))
+	return s
+}
+
+// giveBack ends the counting of what is counted for an item.
+func (b *budget) giveBack(it *queue.Item) {
+	b.discharge(it.Charged)
+	it.Charged = 0
+	if s := it.Share; s != nil {
+		it.Share = nil
+		if s.Items.Add(-1) == 0 {
+			b.discharge(s.Bytes)
+		}
+	}
+}
 
 // A gate lets through only so much unanswered work at a time. One piece of work
 // passes whatever its size.

@@ -184,7 +184,7 @@ func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := b.newUnit()
+	u := &unit{b: b}
 	u.sent(m)
 	for _, c := range copies {
 		u.add(c, m)

@@ -223,7 +223,11 @@ func (b *Broker) leave(s *subscription, k *consumer) {
 		b.removeSubscriptionLocked(s)
 	}
 	b.mu.Unlock()
-	if !s.durable {
+	switch {
+	case s.durable:
+	case s.d.snapshot().Waiting > 0: // some of it may lie in the store
+		b.running.Go(func() { _ = b.discard(b.ctx, s.d) }) // the only error is that the broker stops
+	default:
 		s.d.abandon(fmt.Errorf("%s: consumer closed: %w", s.topic, message.ErrNotFound))
 		s.d.retire()
 	}

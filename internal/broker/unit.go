@@ -13,9 +13,9 @@ import (
 // sends and acknowledgements of a transaction, or the copies of one message.
 type unit struct {
 	b       *Broker
-	batch   *records.Batch
-	stored  []gain    // arrive when the batch is on disk
-	passing []copyFor // do not outlive the process, and follow then
+	batch   *records.Batch // nil: there is nothing to store
+	stored  []gain         // arrive when the batch is on disk
+	passing []copyFor      // do not outlive the process, and follow then
 	sends   []*message.Message
 	bodies  map[*message.Message]*sharedBody
 	jobs    []jobFor // scheduled messages
@@ -32,7 +32,7 @@ type sharedBody struct {
 }
 
 func (b *Broker) newUnit() *unit {
-	return &unit{b: b, batch: new(records.Batch), bodies: map[*message.Message]*sharedBody{}}
+	return &unit{b: b, batch: new(records.Batch)}
 }
 
 // sent notes that a message was sent, for those who watch (see toldSent).
@@ -49,6 +49,9 @@ func (u *unit) add(c copyFor, original *message.Message) {
 		u.passing = append(u.passing, c)
 		return
 	}
+	if u.batch == nil {
+		u.batch = new(records.Batch)
+	}
 	it := queue.NewItem(0, c.message)
 	it.Durable, it.Stored = true, true
 	if c.message != original {
@@ -61,6 +64,9 @@ func (u *unit) add(c copyFor, original *message.Message) {
 
 // staged says that a message of the unit was staged already.
 func (u *unit) staged(m *message.Message, sequence uint64, size int32, tx string) {
+	if u.bodies == nil {
+		u.bodies = map[*message.Message]*sharedBody{}
+	}
 	u.bodies[m] = &sharedBody{sequence: sequence, staged: tx, size: size}
 }
 
@@ -92,6 +98,9 @@ func (u *unit) catchUp(ctx context.Context) error {
 // write fills the batch with what is to be stored and tells the destinations to
 // expect it.
 func (u *unit) write() {
+	if u.bodies == nil {
+		u.bodies = make(map[*message.Message]*sharedBody, 1)
+	}
 	u.b.numbering.RLock()
 	defer u.b.numbering.RUnlock()
 	for _, g := range u.stored {
@@ -138,8 +147,10 @@ func (u *unit) write() {
 // commit makes the unit true. done is called once, when every destination has
 // what it gets; a destination that has gone meanwhile is not waited for.
 func (u *unit) commit(done func(error)) {
-	u.write()
-	if u.batch.Empty() {
+	if u.batch != nil {
+		u.write()
+	}
+	if u.batch == nil || u.batch.Empty() {
 		u.follow(done)
 		return
 	}
@@ -174,14 +185,37 @@ func (u *unit) follow(done func(error)) {
 		} else {
 			g.item.Message = nil // it is read when someone takes it
 		}
-		g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}}})
+		if !g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}}}) {
+			u.b.memory.giveBack(g.item)
+		}
 	}
 	answer := countdown(len(u.passing), done)
-	for _, c := range u.passing {
+	for rest := u.passing; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].message == rest[0].message {
+			n++
+		}
+		u.b.pass(rest[:n], answer)
+		rest = rest[n:]
+	}
+}
+
+// pass gives copies of one message, which do not outlive the process, to their
+// destinations. answer is called for each.
+func (b *Broker) pass(copies []copyFor, answer func(error)) {
+	var shared *queue.Share
+	if n := len(copies); n > 1 {
+		shared = b.memory.share(int32(copies[0].message.SizeBytes()), n)
+	}
+	for _, c := range copies {
 		e := queue.Enqueue{Item: queue.NewItem(0, c.message), Done: answer}
-		u.b.chargeOrSpill(&e)
+		if shared != nil {
+			e.Item.Charged, e.Item.Share = itemBytes, shared
+		} else {
+			b.chargeOrSpill(&e)
+		}
 		if !c.to.box.force(work{command: e}) {
-			u.b.memory.discharge(e.Item.Charged)
+			b.memory.giveBack(e.Item)
 			answer(nil) // its consumer has gone
 		}
 	}

@@ -27,6 +27,15 @@ func (m *Machine) browse(c Browse) {
 	c.Reply(items, bound)
 }
 
+// Each calls f for every item that is in memory, in no order.
+func (m *Machine) Each(f func(*Item)) {
+	for _, l := range m.lanes {
+		if l != nil {
+			m.each(l, f)
+		}
+	}
+}
+
 // each calls f for every item of a lane that is in memory, in no order.
 func (m *Machine) each(l *lane, f func(*Item)) {
 	for it := l.returned.head; it != nil; it = it.next {

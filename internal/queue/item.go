@@ -1,6 +1,10 @@
 package queue
 
-import "github.com/nixiemq/nixie/internal/message"
+import (
+	"sync/atomic"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
 
 // An Item is an entry in the memory of a queue, with what its deliveries have
 // come to so far. Only the queue's owner touches it.
@@ -10,9 +14,11 @@ type Item struct {
 	// Message is the message itself, without the overlay, while memory allows; nil:
 	// it is in the store.
 	Message *message.Message
-	// Charged is the owner's note of how many bytes it counts for Message against
-	// its memory.
+	// Charged is the owner's note of how many bytes it counts for the item against
+	// its memory, and Share of what it counts for Message together with other items;
+	// nil: nothing.
 	Charged int32
+	Share   *Share
 	// Suppressed is how often a client took the item for a copy of one it knew. Its
 	// next dispatch needs another name on the wire, or it will be again.
 	Suppressed int
@@ -65,6 +71,13 @@ type Item struct {
 	dirty   bool            // its counts are saved then
 
 	header *message.Message // headers and properties alone, once a selector needed them
+}
+
+// A Share is a message in memory that items of several queues have: its bytes are
+// counted once, until the last of them gives it up.
+type Share struct {
+	Bytes int32
+	Items atomic.Int32 // that have it
 }
 
 // A place is where in its queue an item is.
