@@ -51,6 +51,7 @@ func configConvertCommand(e *env) *cobra.Command {
 		},
 	}
 	c.Flags().StringArrayVarP(&o.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the file; may be repeated")
+	c.Flags().BoolVar(&o.AllowAnonymous, "allow-anonymous", false, "translate a file also where the rights that it gives cannot be enforced, without them")
 	c.Flags().StringVarP(&output, "output", "o", "", "write to this `file`, which must not exist, instead of to standard output")
 	return c
 }

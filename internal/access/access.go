@@ -21,20 +21,28 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 )
 
-// An Operation is what someone wants to do with a destination.
+// An Operation is what someone wants to do with a destination. An
+// authorizationEntry has three words for them, a security-setting of HornetQ and
+// Artemis one for each.
 type Operation uint8
 
-// The operations, by the attributes of an authorizationEntry.
+// The operations.
 const (
-	Read  Operation = iota // consume, browse
-	Write                  // send
-	Admin                  // create, remove
+	Read             Operation = iota // consume
+	Browse                            // look at a queue's messages
+	Write                             // send
+	Create                            // make a queue or a topic
+	Remove                            // remove one
+	Subscribe                         // to a topic, while the consumer is there
+	SubscribeDurably                  // to a topic, under a name that stays
+	Unsubscribe                       // remove such a name
 )
 
 // Everyone in a list of groups stands for everybody, whatever groups they have.
 const Everyone = "*"
 
-// Admins is the group whose members may act at the admin listener.
+// Admins is the group whose members may act at the admin listener, where Options
+// name no other.
 const Admins = "admins"
 
 // Options say who there is and who may do what. They are not changed once in use.
@@ -43,20 +51,37 @@ type Options struct {
 	// Anonymous lets clients in that give neither name nor password, as
 	// AnonymousUser in AnonymousGroup; default false.
 	Anonymous                     bool
-	AnonymousUser, AnonymousGroup string // default "anonymous", both
+	AnonymousUser, AnonymousGroup string // default "anonymous", both; several groups with commas
+	// AnonymousInstead lets those in as anonymous, too, who give a wrong name or
+	// password; default false.
+	AnonymousInstead bool
 	// Authorization says what the groups may do; nil: everybody who is let in may
 	// do everything.
 	Authorization *Authorization
+	// Settings takes the place of Authorization: they are the security-settings of a
+	// HornetQ or Artemis file; nil: there are none.
+	Settings Rights
+	// AdminGroups are those whose members may act at the admin listener; nil: Admins,
+	// with Settings nobody.
+	AdminGroups []string
 	// Source is where it was written, "FILE:LINE".
 	Source string
+}
+
+// Rights say what groups may do with a destination, which is no composite.
+type Rights interface {
+	Allows(groups []string, op Operation, d message.Destination) bool
 }
 
 // A User is someone with a password.
 type User struct {
 	Name     string
 	Password Secret
-	Groups   []string
-	Source   string // "FILE:LINE"
+	// Hash is what is known of the password where it is not known itself; nil:
+	// Password is it.
+	Hash   *Hash
+	Groups []string
+	Source string // "FILE:LINE"
 }
 
 // A Secret does not show itself when it is printed.
@@ -91,7 +116,7 @@ type Entry struct {
 // groups are those that an entry lists for an operation.
 func (e *Entry) groups(op Operation) []string {
 	switch op {
-	case Read:
+	case Read, Browse:
 		return e.Read
 	case Write:
 		return e.Write
@@ -99,8 +124,10 @@ func (e *Entry) groups(op Operation) []string {
 	return e.Admin
 }
 
-// verbs are ActiveMQ's words for what is denied.
-var verbs = [...]string{Read: "read from", Write: "write to", Admin: "create"}
+// verbs are ActiveMQ's words for what is denied, and like them for what it does not
+// ask for.
+var verbs = [...]string{Read: "read from", Browse: "read from", Write: "write to", Create: "create", Remove: "remove",
+	Subscribe: "create a subscription of", SubscribeDurably: "create a durable subscription of", Unsubscribe: "remove a durable subscription of"}
 
 // A refusal is an error in ActiveMQ's words and no others: people, and programs,
 // look for them.

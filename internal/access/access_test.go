@@ -76,12 +76,12 @@ func TestCheck(t *testing.T) {
 		d      string
 		want   bool
 	}{
-		"a wide entry":                       {rules, "admins", Admin, "ANY", true},
+		"a wide entry":                       {rules, "admins", Create, "ANY", true},
 		"a narrow one adds":                  {rules, "users", Read, "USERS.A", true},
 		"a narrow one does not take away":    {rules, "users", Read, "USERS.SECRET", true},
 		"and gives":                          {rules, "spies", Read, "USERS.SECRET", true},
 		"only there":                         {rules, "spies", Read, "USERS.A", false},
-		"only that":                          {rules, "users", Admin, "USERS.A", false},
+		"only that":                          {rules, "users", Create, "USERS.A", false},
 		"no entry denies":                    {rules, "users", Read, "topic://USERS.A", false},
 		"everyone":                           {rules, "", Read, "topic://NEWS.A", true},
 		"the default counts always":          {rules, "writers", Write, "topic://NEWS.A", true},
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 		"and without the group":              {temps, "others", Read, "temp-queue://ID:1", false},
 		"an entry that lists nobody":         {temps, "users", Write, "temp-topic://ID:1", false},
 		"no entries at all deny":             {&Authorization{}, "admins", Read, "A", false},
-		"without authorization all is right": {nil, "", Admin, "A", true},
+		"without authorization all is right": {nil, "", Create, "A", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,13 +111,13 @@ func TestCheck(t *testing.T) {
 		})
 	}
 	p, _ := New(Options{Users: []User{{Name: "sam", Password: "pw"}}, Authorization: rules}).Authenticate("sam", "pw", true)
-	for op, want := range map[Operation]string{Read: "User sam is not authorized to read from: queue://A", Write: "User sam is not authorized to write to: queue://A", Admin: "User sam is not authorized to create: queue://A"} {
+	for op, want := range map[Operation]string{Read: "User sam is not authorized to read from: queue://A", Write: "User sam is not authorized to write to: queue://A", Create: "User sam is not authorized to create: queue://A", Remove: "User sam is not authorized to remove: queue://A"} {
 		if err := p.Check(op, at("A")); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	var everybody *Principal
-	if everybody.Check(Admin, at("A")) != nil || !everybody.In(Admins) || everybody.User() != "" {
+	if everybody.Check(Create, at("A")) != nil || !everybody.In(Admins) || everybody.User() != "" {
 		t.Error("nil may do everything")
 	}
 }
@@ -180,5 +180,72 @@ func TestSet(t *testing.T) {
 		t.Error("sam comes in")
 	}
 	c.Set(Options{Users: []User{{Name: "sam", Password: "other"}}})
-	check("without authorization all is right", p, Admin, true)
+	check("without authorization all is right", p, Create, true)
+}
+
+// TestHash is Artemis' one-way hash: what "artemis user" keeps of a password. The
+// value was made by another implementation of PBKDF2.
+func TestHash(t *testing.T) {
+	t.Parallel()
+	const text = "1024:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f:5633a2f686c6de4225b8b3a1f2313f915b6be7cf6f6356096014b49178a15f8fd68e960653503e26e597fa6d69494aeccf2f9b0797f9e370e65080acbce85f03"
+	h, err := ParseHash(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Text() != text || !h.Of("hunter2") || h.Of("hunter3") || h.Of("") {
+		t.Errorf("%s: the wrong answers", h.Text())
+	}
+	for _, bad := range []string{"", "1024", "1024:00", "x:00:00", "0:00:00", "1000001:00:00", "1:0:00", "1::00", "1:00:zz", "1:00:00:00"} {
+		if _, err := ParseHash(bad); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+	}
+	o := Options{Users: []User{{Name: "sam", Hash: h}, {Name: "tom", Password: "clear"}, {Name: "", Password: ""}}}
+	if s := fmt.Sprintf("%v %+v %#v", o, h, o.Users[0]); strings.Contains(s, "5633a2f6") {
+		t.Error(s)
+	}
+	c := New(o)
+	for _, try := range []struct {
+		user, password string
+		want           bool
+	}{{"sam", "hunter2", true}, {"sam", "", false}, {"sam", text, false}, {"tom", "clear", true}, {"tom", "hunter2", false}, {"eve", "hunter2", false}, {"eve", "", false}} {
+		if _, err := c.Authenticate(try.user, try.password, true); (err == nil) != try.want {
+			t.Errorf("%s %q: %v", try.user, try.password, err)
+		}
+	}
+}
+
+// TestAnonymousInstead lets in who gives a wrong password, as Artemis'
+// GuestLoginModule does; the right one makes a client itself.
+func TestAnonymousInstead(t *testing.T) {
+	t.Parallel()
+	c := New(Options{Users: []User{{Name: "sam", Password: "pw", Groups: []string{"users"}}}, Anonymous: true, AnonymousInstead: true, AnonymousUser: "guest", AnonymousGroup: "guests, amq"})
+	for password, want := range map[string]string{"pw": "sam", "no": "guest"} {
+		p, err := c.Authenticate("sam", password, true)
+		if err != nil || p.User() != want || p.In("amq") == (want == "sam") {
+			t.Errorf("%s: %v %v", password, p, err)
+		}
+	}
+}
+
+// TestAdministers is about who may act at the admin listener.
+func TestAdministers(t *testing.T) {
+	t.Parallel()
+	users := []User{{Name: "sam", Password: "pw", Groups: []string{"amq"}}, {Name: "root", Password: "pw", Groups: []string{Admins}}}
+	for name, c := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"the group admins":            {Options{Users: users}, "root"},
+		"another group":               {Options{Users: users, AdminGroups: []string{"amq"}}, "sam"},
+		"with settings nobody":        {Options{Users: users, Settings: &Authorization{}}, ""},
+		"unless they name some group": {Options{Users: users, Settings: &Authorization{}, AdminGroups: []string{"x", "amq"}}, "sam"},
+	} {
+		control := New(c.o)
+		for _, u := range users {
+			if p, err := control.Authenticate(u.Name, "pw", true); err != nil || p.Administers() != (c.want == u.Name) {
+				t.Errorf("%s: %s %v", name, u.Name, err)
+			}
+		}
+	}
 }

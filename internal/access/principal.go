@@ -49,6 +49,11 @@ func (p *Principal) In(group string) bool {
 	return slices.Contains(p.groups, group)
 }
 
+// Administers reports whether the principal may act at the admin listener; nil may.
+func (p *Principal) Administers() bool {
+	return p == nil || slices.ContainsFunc(p.control.AdminGroups(), p.In)
+}
+
 // Check is nil where the principal may do op on d, else message.ErrDenied in
 // ActiveMQ's words. Of a composite every part must be allowed. A pattern is allowed
 // by an entry that is as wide or wider; one that is narrower allows nothing, as
@@ -80,8 +85,8 @@ func (p *Principal) refresh() {
 
 // may answers from memory, or asks the rules.
 func (p *Principal) may(op Operation, d message.Destination) bool {
-	entries := p.asked.o.Authorization
-	if !p.known || entries == nil {
+	rights := p.asked.rights
+	if !p.known || rights == nil {
 		return p.known
 	}
 	q := question{op, d}
@@ -91,6 +96,6 @@ func (p *Principal) may(op Operation, d message.Destination) bool {
 	if len(p.answers) >= maxAnswers {
 		clear(p.answers)
 	}
-	p.answers[q] = entries.allows(p.groups, op, d)
+	p.answers[q] = rights.Allows(p.groups, op, d)
 	return p.answers[q]
 }

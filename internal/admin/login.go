@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/broker"
@@ -22,7 +23,7 @@ func by(r *http.Request) *access.Principal {
 
 // login asks whoever wants something for name and password, with HTTP basic
 // authentication. acts says that they want to change something, for which they
-// must be in the group access.Admins.
+// must be in one of the groups that administer.
 func (s *surface) login(acts bool, h http.Handler) http.Handler {
 	if s.o.Access == nil {
 		return h
@@ -36,8 +37,8 @@ func (s *surface) login(acts bool, h http.Handler) http.Handler {
 			w.Header().Set("WWW-Authenticate", `Basic realm="NixieMQ", charset="UTF-8"`)
 			writeError(w, http.StatusUnauthorized, kindOf(message.ErrDenied),
 				err.Error()+" Log in with HTTP basic authentication (nixie: --user NAME, and the password in the environment variable NIXIE_PASSWORD)")
-		case acts && !p.In(access.Admins):
-			s.refuse(w, r, fmt.Errorf("user %s may look, but only members of the group %s may act: %w", p.User(), access.Admins, message.ErrDenied))
+		case acts && !p.Administers():
+			s.refuse(w, r, fmt.Errorf("user %s may look, but only members of the group %s may act: %w", p.User(), strings.Join(s.o.Access.AdminGroups(), ", "), message.ErrDenied))
 		default:
 			h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), principalKey{}, p)))
 		}
@@ -45,10 +46,10 @@ func (s *surface) login(acts bool, h http.Handler) http.Handler {
 }
 
 // mayRead fails where whoever asks may not see messages of a place: they must be
-// allowed to consume them, or be in the group access.Admins.
+// allowed to consume them, or administer.
 func (s *surface) mayRead(r *http.Request, place broker.Place) error {
 	p := by(r)
-	if p.In(access.Admins) {
+	if p.Administers() {
 		return nil
 	}
 	from := place.Queue
@@ -60,5 +61,5 @@ func (s *surface) mayRead(r *http.Request, place broker.Place) error {
 	if from.IsZero() {
 		return nil // there is no such place, as its reader will say
 	}
-	return p.Check(access.Read, from)
+	return p.Check(access.Browse, from)
 }

@@ -61,7 +61,7 @@ func (s *surface) scheduled(r *http.Request) (any, error) {
 	p := by(r)
 	for i := range jobs {
 		j := &jobs[i]
-		if !p.In(access.Admins) && p.Check(access.Read, j.Destination) != nil {
+		if !p.Administers() && p.Check(access.Browse, j.Destination) != nil {
 			continue
 		}
 		reply.Messages = append(reply.Messages, ScheduledMessage{

@@ -209,7 +209,7 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 		return fmt.Errorf("%s names more than one destination: %w", d, message.ErrInvalid)
 	}
 	b := c.b
-	if err := c.info.Principal.Check(access.Admin, d); err != nil && !b.there(d) {
+	if err := c.info.Principal.Check(access.Create, d); err != nil && !b.there(d) {
 		return err
 	}
 	if d.IsQueue() {
@@ -237,7 +237,7 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 // RemoveDestination removes a destination: ErrState if it is permanent and has
 // consumers; ErrDenied where the client may not; nothing happens if there is none.
 func (c *Connection) RemoveDestination(ctx context.Context, d message.Destination) error {
-	if err := c.info.Principal.Check(access.Admin, d); err != nil {
+	if err := c.info.Principal.Check(access.Remove, d); err != nil {
 		return err
 	}
 	return c.b.removeDestination(ctx, d)

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/selector"
@@ -76,7 +75,7 @@ func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
 	if spec.Destination.IsZero() {
 		return fmt.Errorf("consumer %s names no destination: %w", spec.ID, message.ErrInvalid)
 	}
-	if err := c.may(access.Read, spec.Destination); err != nil {
+	if err := c.mayConsume(spec); err != nil {
 		return err
 	}
 	if c.b.o.RejectDurable && spec.Subscription != "" {

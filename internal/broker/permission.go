@@ -28,13 +28,46 @@ func (c *Connection) may(op access.Operation, d message.Destination) error {
 	return nil
 }
 
+// mayConsume is nil where the client may open a consumer: read or browse, create
+// what is not there, and subscribe to topics.
+func (c *Connection) mayConsume(spec ConsumerSpec) error {
+	op := access.Read
+	if spec.Browser {
+		op = access.Browse
+	}
+	if err := c.may(op, spec.Destination); err != nil {
+		return err
+	}
+	for _, part := range spec.Destination.Parts() {
+		switch {
+		case !part.IsTopic():
+		case spec.Subscription == "":
+			if err := c.info.Principal.Check(access.Subscribe, part); err != nil {
+				return err
+			}
+		default:
+			if err := c.info.Principal.Check(access.SubscribeDurably, part); err != nil && !c.b.subscribed(c.info.ClientID, spec.Subscription) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// subscribed reports whether there is a durable subscription.
+func (b *Broker) subscribed(clientID, name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.durableLocked(clientID, name) != nil
+}
+
 // mayCreate is nil where the client may create d, or need not: it is there, or a
 // pattern. Whose temporary destination it is that is used is for others to say.
 func (c *Connection) mayCreate(d message.Destination) error {
 	if d.IsPattern() || d.IsTemporary() {
 		return nil
 	}
-	if err := c.info.Principal.Check(access.Admin, d); err != nil && !c.b.there(d) {
+	if err := c.info.Principal.Check(access.Create, d); err != nil && !c.b.there(d) {
 		return err
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/records"
 	"github.com/nixiemq/nixie/internal/selector"
@@ -242,6 +243,9 @@ func (c *Connection) Unsubscribe(ctx context.Context, name string) error {
 	b.mu.Unlock()
 	if s == nil {
 		return fmt.Errorf("durable subscription %s of client %s: %w", name, c.info.ClientID, message.ErrNotFound)
+	}
+	if err := c.info.Principal.Check(access.Unsubscribe, s.topic); err != nil {
+		return err
 	}
 	return b.unsubscribe(ctx, s)
 }

@@ -7,10 +7,11 @@ import (
 
 // Convert reads the configuration file of opts, of whatever dialect, and writes it
 // as our own YAML. The notices are what of the file did not carry over; they stand
-// in the YAML, too. Of opts only File, Defines, LookupEnv and ReadFile count. The
+// in the YAML, too. Of opts only File, Defines,
+// AllowAnonymous, LookupEnv and ReadFile count. The
 // error is an *Error where the file cannot be used, as that of Load.
 func Convert(opts Options) ([]byte, []Notice, error) {
-	l := newLoader(Options{File: opts.File, Defines: opts.Defines, LookupEnv: opts.LookupEnv, ReadFile: opts.ReadFile})
+	l := newLoader(Options{File: opts.File, Defines: opts.Defines, AllowAnonymous: opts.AllowAnonymous, LookupEnv: opts.LookupEnv, ReadFile: opts.ReadFile})
 	l.define()
 	l.file()
 	l.flags()

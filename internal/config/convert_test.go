@@ -45,6 +45,8 @@ var placeless = []cmp.Option{
 	cmpopts.IgnoreFields(access.User{}, "Source"),
 	cmpopts.IgnoreFields(access.Entry{}, "Source"),
 	cmpopts.EquateEmpty(),
+	cmp.Comparer(func(a, b *SecuritySettings) bool { return plain(reflect.ValueOf(a)) == plain(reflect.ValueOf(b)) }),
+	cmp.Comparer(func(a, b *access.Hash) bool { return a == b || a != nil && b != nil && a.Text() == b.Text() }),
 	cmp.Comparer(func(a, b *AddressSettings) bool { return reflect.DeepEqual(withoutPlaces(a), withoutPlaces(b)) }),
 }
 
@@ -316,9 +318,34 @@ func anyConfig(t *rapid.T) *Config {
 	if some("access") {
 		c.Access = &access.Options{Anonymous: true, AnonymousUser: name.Draw(t, "anonymous user"), AnonymousGroup: name.Draw(t, "anonymous group")}
 		listing("users", func() {
-			c.Access.Users = append(c.Access.Users, access.User{Name: fmt.Sprintf("u%d", len(c.Access.Users)), Password: access.Secret(rapid.StringN(0, 12, 40).Draw(t, "password")), Groups: groups("groups")})
+			u := access.User{Name: fmt.Sprintf("u%d", len(c.Access.Users)), Password: access.Secret(rapid.StringN(0, 12, 40).Draw(t, "password")), Groups: groups("groups")}
+			if some("hash") {
+				u.Password = ""
+				u.Hash, _ = access.ParseHash("1024:0aff:" + strings.Repeat("1c", 64))
+			}
+			c.Access.Users = append(c.Access.Users, u)
 		})
-		if some("authorization") {
+		c.Access.AnonymousInstead = some("anonymous instead")
+		if some("admins") {
+			c.Access.AdminGroups = groups("admins")
+		}
+		if c.Addresses != nil && some("security settings") {
+			s := &SecuritySettings{addresses: c.Addresses}
+			listing("security settings", func() {
+				p, err := parseAddressPattern(rapid.SampledFrom([]string{c.Addresses.syntax.anyWords, "a.b", "(a.b)", "a.b::q"}).Draw(t, "match"), c.Addresses.product, c.Addresses.syntax)
+				if err != nil {
+					t.Fatal(err)
+				}
+				a := securitySetting{pattern: p, roles: map[string][]string{}}
+				for _, name := range permissions {
+					if some(name) && (c.Addresses.product == artemis || !slices.Contains(artemisOnly, name)) {
+						a.roles[name] = groups("roles")
+					}
+				}
+				s.add(a)
+			})
+			c.Access.Settings = s
+		} else if some("authorization") {
 			rights := func() access.Entry {
 				return access.Entry{Read: groups("read"), Write: groups("write"), Admin: groups("admin")}
 			}
@@ -502,7 +529,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 // lost.
 func TestEveryFieldIsDrawn(t *testing.T) {
 	t.Parallel()
-	elsewhere := []string{ // no settings, or none that a file has
+	elsewhere := []string{"config.securitySetting.source", // no settings, or none that a file has
 		"config.Config.File", "config.PolicyEntry.Settings", "config.RedeliveryPlugin.Settings", "config.RedeliveryEntry.Settings", "config.DiscardingPlugin.Settings",
 		"config.addressSetting.source", "config.addressSetting.place",
 		"redelivery.Rules.DeadLetterQueue", "redelivery.Rules.StrategyNamed", "redelivery.Rules.RedeliveryNamed", // the resolver's

@@ -228,11 +228,27 @@ func accessFacts(c *Config) []fact {
 	if c.Access == nil {
 		return nil
 	}
-	facts := []fact{{part: "access", setting: "anonymous", value: fmt.Sprintf("%t %s %s", c.Access.Anonymous, c.Access.AnonymousUser, c.Access.AnonymousGroup), source: c.Access.Source}}
+	facts := []fact{{part: "access", setting: "anonymous", value: fmt.Sprintf("%t %s %s", c.Access.Anonymous, c.Access.AnonymousUser, c.Access.AnonymousGroup), source: c.Access.Source},
+		{part: "access", setting: "anonymousInstead", value: fmt.Sprint(c.Access.AnonymousInstead), source: c.Access.Source},
+		{part: "access", setting: "admins", value: strings.Join(c.Access.AdminGroups, ","), source: c.Access.Source}}
 	for _, u := range c.Access.Users {
 		part := "user " + u.Name
+		secret := string(u.Password)
+		if u.Hash != nil {
+			secret = u.Hash.Text()
+		}
 		facts = append(facts, fact{part: part, setting: "groups", value: strings.Join(u.Groups, ","), source: u.Source},
-			fact{part: part, setting: "password", value: u.Password.String(), secret: string(u.Password), source: u.Source})
+			fact{part: part, setting: "password", value: u.Password.String(), secret: secret, source: u.Source})
+	}
+	if s, ok := c.Access.Settings.(*SecuritySettings); ok {
+		for i := range s.settings {
+			a := &s.settings[i]
+			part := "security-setting " + a.pattern.text
+			facts = append(facts, fact{part: part, value: present, source: a.source})
+			for _, name := range sortedKeys(a.roles) {
+				facts = append(facts, fact{part: part, setting: name, value: strings.Join(a.roles[name], ","), source: a.source})
+			}
+		}
 	}
 	a := c.Access.Authorization
 	if a == nil {
@@ -347,7 +363,7 @@ func spell(b *strings.Builder, v reflect.Value) {
 	case reflect.Struct:
 		b.WriteString("{")
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; name != "Source" && name != "source" && name != "place" {
+			if name := v.Type().Field(i).Name; name != "Source" && name != "source" && name != "place" && name != "addresses" { // the last are compared by themselves
 				b.WriteString(name + ":")
 				spell(b, v.Field(i))
 				b.WriteString(";")

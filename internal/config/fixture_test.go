@@ -189,7 +189,17 @@ func describeAccess(b *strings.Builder, a *access.Options) {
 	}
 	fmt.Fprintf(b, "access anonymous=%t,%q,%q (%s)\n", a.Anonymous, a.AnonymousUser, a.AnonymousGroup, a.Source)
 	for _, u := range a.Users {
-		fmt.Fprintf(b, "user %s %q %q (%s)\n", u.Name, string(u.Password), u.Groups, u.Source)
+		password := string(u.Password)
+		if u.Hash != nil {
+			password = "hash " + u.Hash.Text()[:16] + "..."
+		}
+		fmt.Fprintf(b, "user %s %q %q (%s)\n", u.Name, password, u.Groups, u.Source)
+	}
+	if s, ok := a.Settings.(*SecuritySettings); ok {
+		fmt.Fprintf(b, "administrators %q instead=%t\n", a.AdminGroups, a.AnonymousInstead)
+		for _, x := range s.settings {
+			fmt.Fprintf(b, "security %s %v (%s)\n", x.pattern.text, x.roles, x.source)
+		}
 	}
 	if a.Authorization == nil {
 		return

@@ -47,9 +47,11 @@ type coreFile struct {
 	acceptorElements int
 	listeners        []Listener
 
-	security         *element // security-enabled, where the file has it
-	insecure         bool     // and says false
-	securitySettings *element
+	security   *element // security-enabled, where the file has it
+	insecure   bool     // and says false
+	securities []*element
+	mapped     map[string][]string // the roles that have another role, too
+	management string              // management-address; empty: the default
 }
 
 // coreTransactionTimeout is the default of transaction-timeout.
@@ -165,8 +167,15 @@ func (w *coreFile) read(r role, e *element) {
 	case roleSecurity:
 		on, err := parseBool(e.text)
 		w.security, w.insecure = e, err == nil && !on
-	case roleSecuritySettings:
-		w.securitySettings = e
+	case roleSecuritySetting:
+		w.securities = append(w.securities, e)
+	case roleRoleMapping:
+		w.roleMapping(e)
+	case roleManagementAddress:
+		w.management = e.text
+	case roleValidatedUser:
+		on, err := parseBool(e.text)
+		w.cfg.UserID = err == nil && on
 	case roleAcceptors:
 		w.acceptors = e
 	case roleCoreAcceptor:
@@ -229,7 +238,7 @@ func (w *coreFile) finishFile() {
 		s.settings[i].place = nil
 	}
 	w.listenersOf()
-	w.securityNotice()
+	w.secure(s)
 }
 
 // switches reads the -D names of these files.
@@ -283,18 +292,6 @@ func (w *coreFile) inMemory(n Notice) {
 		w.warn(n)
 	}
 	w.cfg.Persistent, w.cfg.DataDir = false, Memory
-}
-
-// securityNotice says what is not done about users and permissions, where no
-// security-settings have said it.
-func (w *coreFile) securityNotice() {
-	switch {
-	case w.insecure, w.securitySettings != nil:
-	case w.security != nil:
-		w.warn(w.security.at("is left out: " + whyNoSecurity))
-	default:
-		w.warn(w.root.at("security-enabled is true where it is not set, but " + whyNoSecurity))
-	}
 }
 
 // transactionTimeout reads milliseconds. What is no number was told of already.

@@ -58,6 +58,7 @@ var acceptorOptions = map[string]acceptorOption{
 	"protocols":                         {set: func(*ListenerOptions, string) error { return nil }},
 	"anycastPrefix":                     {refused: "names with that prefix would be queues of their own; let the clients leave the prefix out"},
 	"multicastPrefix":                   {refused: "names with that prefix would be topics of their own; let the clients leave the prefix out"},
+	"securityDomain":                    {refused: "its users are those of another domain than the rest's; keep the users in one domain"},
 	"virtualTopicConsumerWildcards":     {refused: "messages of virtual topics would not reach those queues; remove it if there are none"},
 	"tcpSendBufferSize":                 {def: "1048576"},
 	"tcpReceiveBufferSize":              {def: "1048576"},

@@ -17,7 +17,7 @@ const (
 	whyConnectors   = "connectors tell clients and other brokers where to connect; nothing here connects to them"
 	whyAlone        = "remove it to start a broker that stands alone"
 	whyManagement   = "management is at the admin listener (--admin), not by messages"
-	whyAuthCache    = "nothing is cached, as no permissions are checked yet"
+	whyAuthCache    = "changed users and rights hold as soon as the files are read again"
 	whyJavaCode     = "is Java code and is not run"
 	whyNetworkCheck = "the broker does not stop when a network cannot be reached"
 	whyCritical     = "the broker stops, with a message that names the directory, when its disk fails, and loses nothing"
@@ -25,7 +25,6 @@ const (
 	whyDisk         = "producers are stopped by the disk's reserve (see docs/configuration.md)"
 	whyNoBackup     = "there is no backup; start the broker again on the same --data directory"
 	whyInterceptor  = "an interceptor " + whyJavaCode + "; what it does to messages would not happen"
-	whyNoSecurity   = "nobody is authenticated and no permission is checked yet: whoever can connect may do everything"
 	whyNotForwarded = "messages would not be passed on to the other broker; " + whyAlone
 )
 
@@ -73,7 +72,7 @@ var commonServer = joined(
 			value: attr{"persist-delivery-count-before-delivery", boolean, "", honoured, ""}},
 		{name: "transaction-timeout", fate: honoured, role: roleTransactionTimeout, leaf: true, value: attr{"transaction-timeout", integer, "300000", honoured, ""}},
 		{name: "security-enabled", fate: honoured, role: roleSecurity, leaf: true, value: attr{"security-enabled", boolean, "", honoured, ""}},
-		{name: "security-settings", fate: leftOut, role: roleSecuritySettings, opaque: true, why: whyNoSecurity},
+		{name: "management-address", fate: honoured, role: roleManagementAddress, leaf: true, value: attr{"management-address", text, "", leftOut, whyManagement + "; its permission manage says who may act there"}},
 		{name: "queues", fate: accepted, children: []*part{coreQueuePart}},
 		{name: "diverts", fate: accepted, children: []*part{divertPart}},
 	},
@@ -92,9 +91,9 @@ var commonServer = joined(
 	left(whyExactTime, integer, "message-expiry-scan-period", "30000", "transaction-timeout-scan-period", "1000"),
 	left(whyWatched, integer, "connection-ttl-override", "-1"),
 	left(whyClusterUser, text, "cluster-user", "", "cluster-password", ""),
-	left(whyManagement, text, "management-address", "", "management-notification-address", ""),
+	left(whyManagement, text, "management-notification-address", ""),
 	left(whyAuthCache, integer, "security-invalidation-interval", "10000"),
-	left("passwords are not read from these files", text, "mask-password", "false", "password-codec", ""),
+	left("no password is read from this file", text, "mask-password", "false", "password-codec", ""),
 	left("the wildcards of clients always work", boolean, "wild-card-routing-enabled", "true"),
 	left(whyMemoryCheck, text, "memory-warning-threshold", "", "memory-measure-interval", "-1", "server-dump-interval", "-1"),
 	left("logs go to standard error", text, "log-delegate-factory-class-name", ""),
@@ -143,6 +142,7 @@ var hornetQPart = &part{name: "configuration", fate: honoured, children: joined(
 			children: []*part{
 				leafPart("factory-class", text, "", honoured, ""),
 				{name: "param", fate: accepted, attrs: []attr{{"key", text, "", accepted, ""}, {"value", text, "", accepted, ""}, {"type", text, "", accepted, ""}}}}}}},
+		securitySettingsPart(),
 		{name: "address-settings", fate: accepted, children: []*part{hornetQSettingPart}},
 		leafPart("clustered", boolean, "false", refused, whyNotForwarded),
 		leafPart("backup", boolean, "false", refused, "the broker would serve clients although the file makes it a backup; remove it to start an ordinary broker"),

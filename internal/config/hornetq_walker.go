@@ -12,7 +12,10 @@ const (
 	roleDeliveryCount
 	roleTransactionTimeout
 	roleSecurity
-	roleSecuritySettings
+	roleSecuritySetting
+	roleRoleMapping
+	roleManagementAddress
+	roleValidatedUser
 	roleAcceptors
 	roleCoreAcceptor
 	roleURIAcceptor

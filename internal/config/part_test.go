@@ -117,7 +117,7 @@ func before(attribute string) string {
 
 // jaasFiles are what a jaasAuthenticationPlugin needs beside the document.
 var jaasFiles = map[string]string{
-	"login.config": "activemq-domain { " + jaasProperties + " required; };\nother { " + jaasProperties +
+	"login.config": "activemq-domain { " + activeMQJAAS.classes + "PropertiesLoginModule" + " required; };\nother { " + activeMQJAAS.classes + "PropertiesLoginModule" +
 		" required org.apache.activemq.jaas.properties.user=\"other.properties\"; };",
 	"users.properties": "u=p", "other.properties": "o=p", "groups.properties": "g=u,o",
 }

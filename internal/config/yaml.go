@@ -63,6 +63,7 @@ func (l *loader) loadYAML(raw []byte) {
 	if body != nil {
 		y.mapping("", body, y.top())
 		y.eitherPoliciesOrSettings(body)
+		y.securityPatterns(body)
 	}
 }
 

@@ -98,10 +98,7 @@ func (y yamlReader) settingList(name string, s *AddressSettings) yamlKey {
 		keys: func(y yamlReader, _ string, a *addressSetting) []yamlKey {
 			match := y.name("match", &a.pattern.text)
 			if a.pattern.literal {
-				match.show = func() yamlValue {
-					m := []rune(s.syntax.markers)
-					return yamlText(string(m[0]) + a.pattern.text + string(m[1]))
-				}
+				match.show = func() yamlValue { return a.pattern.marked(s.syntax) }
 			}
 			keys := []yamlKey{match.says("An address, or a pattern.")}
 			for _, element := range settingOrder {
@@ -119,6 +116,12 @@ func (y yamlReader) settingList(name string, s *AddressSettings) yamlKey {
 		a.source = y.source(first(node))
 		s.settings = append(s.settings, a)
 	})
+}
+
+// marked writes a name that is no pattern as the file has it, between markers.
+func (a *addressPattern) marked(w wildcardSyntax) yamlValue {
+	m := []rune(w.markers)
+	return yamlText(string(m[0]) + a.text + string(m[1]))
 }
 
 // settingKey is one element of an address-setting.

@@ -1,13 +1,10 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
@@ -229,93 +226,4 @@ func (y yamlReader) forwardTo(name string, d *CompositeDestination) yamlKey {
 	}.key(y, name, func() []ForwardTarget { return d.ForwardTo }, func(_ string, _ ast.Node, t ForwardTarget) {
 		d.ForwardTo = append(d.ForwardTo, t)
 	})
-}
-
-// access says who clients are and what they may do.
-func (y yamlReader) access(name string) yamlKey {
-	return section(y, name, &y.cfg.Access, func() *access.Options { return &access.Options{} }, func(y yamlReader, o *access.Options) []yamlKey {
-		return []yamlKey{
-			y.users("users", o).says("Users with passwords and groups."),
-			y.flag("anonymous", &o.Anonymous).says("Let clients in that give neither name nor password; default false."),
-			y.text("anonymousUser", &o.AnonymousUser).says("What these are called; default anonymous."),
-			y.text("anonymousGroup", &o.AnonymousGroup).says("Their group; default anonymous."),
-			section(y, "authorization", &o.Authorization, func() *access.Authorization { return &access.Authorization{} }, yamlReader.authorization, nil).
-				says("What groups may do; what no entry allows is denied. Absent: whoever is let in may do everything."),
-		}
-	}, func(part string, node ast.Node, o *access.Options) {
-		o.Source = y.source(first(node))
-		if len(o.Users) == 0 && !o.Anonymous && len(y.problems) == 0 {
-			y.fail(y.at(first(node), part, "has no users, so nobody could connect; add users, or remove it"))
-		}
-	})
-}
-
-// users is the list of users.
-func (y yamlReader) users(name string, o *access.Options) yamlKey {
-	return listOf[access.User]{
-		fresh: func() access.User { return access.User{} },
-		keys: func(y yamlReader, _ string, u *access.User) []yamlKey {
-			return []yamlKey{
-				y.name("name", &u.Name).says("The user's name."),
-				y.value("password", yamlForm{kind: formText}, func(s string) error {
-					if strings.HasPrefix(s, "ENC(") && strings.HasSuffix(s, ")") {
-						return errors.New("is encrypted for Java (ENC(...)), which cannot be read here; give it in the clear")
-					}
-					u.Password = access.Secret(s)
-					return nil
-				}, func() yamlValue { return yamlText(u.Password) }).says("The password, in the clear."),
-				y.texts("groups", &u.Groups).says("The user's groups."),
-			}
-		},
-		source: func(u *access.User) string { return u.Source },
-		needs:  []string{"name", "password"},
-	}.key(y, name, func() []access.User { return o.Users }, func(part string, node ast.Node, u access.User) {
-		for _, other := range o.Users {
-			if other.Name == u.Name {
-				y.fail(y.at(first(node), part, "is the second user "+u.Name+"; remove one"))
-				return
-			}
-		}
-		u.Source = y.source(first(node))
-		o.Users = append(o.Users, u)
-	})
-}
-
-// authorization are the keys under authorization.
-func (y yamlReader) authorization(a *access.Authorization) []yamlKey {
-	one := func(name string, into **access.Entry) yamlKey {
-		return section(y, name, into, func() *access.Entry { return &access.Entry{} }, yamlReader.rights,
-			func(_ string, node ast.Node, e *access.Entry) { e.Source = y.source(first(node)) })
-	}
-	return []yamlKey{
-		listOf[access.Entry]{
-			fresh: func() access.Entry { return access.Entry{} },
-			keys: func(y yamlReader, _ string, e *access.Entry) []yamlKey {
-				return append(y.patternKeys(&e.Destination)[:2], y.rights(e)...)
-			},
-			source: func(e *access.Entry) string { return e.Source },
-			oneOf:  patternNames[:2],
-		}.key(y, "entries", func() []access.Entry { return a.Entries }, func(part string, node ast.Node, e access.Entry) {
-			parts := e.Destination.Parts()
-			if len(a.Entries)+len(parts) > maxPolicies {
-				y.fail(y.at(first(node), part, fmt.Sprintf("more than %d entries", maxPolicies)))
-				return
-			}
-			for _, d := range parts {
-				e.Destination, e.Source = d, y.source(first(node))
-				a.Entries = append(a.Entries, e)
-			}
-		}).says("Rights on destinations; all that match count together."),
-		one("default", &a.Default).says("Rights on every destination, beside those."),
-		one("temporary", &a.Temporary).says("Rights on temporary destinations; absent: everybody may use them."),
-	}
-}
-
-// rights are the keys of the groups that may do something; "*" is everybody.
-func (y yamlReader) rights(e *access.Entry) []yamlKey {
-	return []yamlKey{
-		y.texts("read", &e.Read).says("Groups that may consume and browse; * is everybody."),
-		y.texts("write", &e.Write).says("Groups that may send."),
-		y.texts("admin", &e.Admin).says("Groups that may create and remove."),
-	}
 }
