@@ -35,8 +35,11 @@ func (s branchState) String() string { return branchStates[s] }
 // has prepared is in the store, and outlives the process.
 type branch struct {
 	transaction
-	xid   message.XID
-	begun int64 // Unix milliseconds; of one that was prepared before this process, when that was
+	xid message.XID
+	// settled is closed when what a time-out counts is on disk, or failed to get there.
+	settled chan struct{}
+	failed  error // why
+	begun   int64 // Unix milliseconds; of one that was prepared before this process, when that was
 
 	// Guarded by branches.mu.
 	state  branchState
@@ -129,11 +132,14 @@ func (g *branches) take(xid message.XID, to branchState, from ...branchState) (b
 }
 
 // takeXA is branches.take for a client. One that has timed out is gone once its
-// client was told.
+// client was told, which is when its failures are on disk.
 func (c *Connection) takeXA(xid message.XID, to branchState, from ...branchState) (br *branch, was branchState, err error) {
 	br, was, err = c.b.branches.take(xid, to, from...)
 	if err != nil && br != nil {
 		c.b.branches.drop(br)
+		if failed := br.awaitTimeOut(c.ctx); failed != nil {
+			err = failed
+		}
 	}
 	return br, was, err
 }
@@ -209,7 +215,7 @@ func (c *Connection) BeginXA(xid message.XID, again bool) (over bool, err error)
 		if again && g.committed[id] > 0 {
 			return true, nil
 		}
-		g.of[id] = &branch{transaction: transaction{b: c.b, c: c, id: id, queues: map[*destination]bool{}}, xid: xid, begun: c.b.now()}
+		g.of[id] = &branch{transaction: transaction{b: c.b, c: c, id: id, queues: map[*destination]bool{}}, xid: xid, begun: c.b.now(), settled: make(chan struct{})}
 		return false, nil
 	}
 	switch {

@@ -115,7 +115,7 @@ func (b *Broker) EndTransaction(ctx context.Context, xid message.XID, commit boo
 	if commit {
 		br.commitPrepared(ctx, nil, true, done)
 	} else {
-		br.rollBackPrepared(true, done)
+		br.rollBackPrepared(ctx, true, done)
 	}
 	return b.await(answered)
 }
@@ -192,6 +192,16 @@ func (g *branches) overdue(begun int64) []*branch {
 	return all
 }
 
+// awaitTimeOut waits until what a transaction counted as it timed out is on disk.
+func (br *branch) awaitTimeOut(ctx context.Context) error {
+	select {
+	case <-br.settled:
+		return br.failed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // timeOut rolls an active transaction back. It stays known, so that its client is
 // told why.
 func (br *branch) timeOut(limit time.Duration) {
@@ -204,7 +214,10 @@ func (br *branch) timeOut(limit time.Duration) {
 	}
 	text := fmt.Sprintf("transaction %s was rolled back after %v", br.id, limit)
 	b.tell(Event{Kind: TransactionTimedOut, Connection: br.c.info.ID, ClientID: br.c.info.ClientID, Text: text})
-	br.rollBack(message.Rollback, text, func(error) {})
+	br.rollBack(message.Rollback, text, func(err error) {
+		br.failed = err
+		close(br.settled)
+	})
 	br.mu.Lock()
 	defer br.mu.Unlock()
 	br.sends, br.bytes = nil, 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
@@ -81,7 +82,7 @@ func (br *branch) finish(ctx context.Context) error {
 // giveUp rolls a transaction back that cannot go on, and tells why.
 func (br *branch) giveUp(why error, done func(error)) {
 	br.b.branches.drop(br)
-	br.rollBack(message.Rollback, why.Error(), func(error) { done(&TransactionEndedError{Why: why}) })
+	br.rollBack(message.Rollback, why.Error(), func(failed error) { done(&TransactionEndedError{Why: errors.Join(why, failed)}) })
 }
 
 // prepare fills the batch, and returns what it stores, and the sends as they are
@@ -171,10 +172,10 @@ func (c *Connection) CommitXA(ctx context.Context, xid message.XID, onePhase boo
 	u.commit(func(err error) {
 		c.b.branches.drop(br)
 		if err != nil { // nothing of it is true
-			br.rollBackLater(err.Error())
-			err = &TransactionEndedError{Why: err}
+			br.rollBackLater(err.Error(), func(failed error) { done(&TransactionEndedError{Why: errors.Join(err, failed)}) })
+			return
 		}
-		done(err)
+		done(nil)
 	})
 }
 
@@ -259,10 +260,10 @@ func (c *Connection) RollbackXA(ctx context.Context, xid message.XID, done func(
 func (br *branch) rollBackFrom(ctx context.Context, was branchState, done func(error)) {
 	switch was {
 	case branchPrepared:
-		br.rollBackPrepared(false, done)
+		br.rollBackPrepared(ctx, false, done)
 	case branchTimedOut:
 		br.b.branches.drop(br)
-		done(nil)
+		done(br.awaitTimeOut(ctx))
 	default:
 		if err := br.close(ctx); err != nil {
 			br.b.branches.set(br, branchActive)
@@ -274,10 +275,9 @@ func (br *branch) rollBackFrom(ctx context.Context, was branchState, done func(e
 	}
 }
 
-// rollBackPrepared drops a prepared transaction in one batch, and then gives its
-// messages back. A crash in between leaves them suspected: they are told to have been
-// handed out, and not counted.
-func (br *branch) rollBackPrepared(byHand bool, done func(error)) {
+// rollBackPrepared drops a prepared transaction in one batch, with what its rollback
+// counts, and then gives its messages back.
+func (br *branch) rollBackPrepared(ctx context.Context, byHand bool, done func(error)) {
 	again := func(err error) {
 		br.b.branches.set(br, branchPrepared)
 		done(br.later("roll back", err))
@@ -293,14 +293,68 @@ func (br *branch) rollBackPrepared(byHand bool, done func(error)) {
 	if byHand {
 		settle.Text = "rolled back by hand"
 	}
+	stored, err := br.foretell(ctx, batch, settle)
+	if err != nil {
+		again(err)
+		return
+	}
 	br.b.o.Records.Commit(batch, func(err error) {
 		if err != nil {
 			again(err)
 			return
 		}
 		br.ended(records.RolledBack, byHand)
+		for d, written := range stored {
+			d.box.force(work{do: written})
+		}
 		br.settle(settle)
 	})
+}
+
+// foretell adds to the batch what a rollback counts. Until the transaction is settled
+// nobody else touches its messages; their destinations are to be told before that, by
+// the functions it returns, that the batch was stored.
+func (br *branch) foretell(ctx context.Context, batch *records.Batch, end queue.Settle) (map[*destination]func(), error) {
+	stored := map[*destination]func(){}
+	for _, d := range br.places() {
+		err := d.do(ctx, func() {
+			d.commit() // what earlier commands of this turn write must not follow this
+			d.apply(queue.Foretell{Tx: br.id, Cause: end.Cause, Text: end.Text, Reply: func(all []queue.Foretold) {
+				all = slices.DeleteFunc(all, func(f queue.Foretold) bool { return !d.writeForetold(batch, &f) })
+				stored[d] = func() {
+					for i := range all {
+						all[i].Item.HasCounts, all[i].Item.Indexed = true, all[i].Counts.Due
+					}
+				}
+			}})
+		})
+		if err != nil && (d.durable || !d.box.isClosed()) {
+			return nil, fmt.Errorf("roll back transaction %s: %w", br.id, err)
+		}
+	}
+	return stored, nil
+}
+
+// maxForetoldBytes bounds what a rollback adds to the batch that makes it true, which the
+// store must be able to take. Of tens of thousands of messages the rest is counted after it.
+const maxForetoldBytes = 4 << 20
+
+// writeForetold writes what a rollback counts of one item, if it belongs into the batch.
+func (d *destination) writeForetold(b *records.Batch, f *queue.Foretold) bool {
+	it := f.Item
+	if !it.Stored || it.Transient || b.SizeBytes() > maxForetoldBytes {
+		return false
+	}
+	after := *it
+	after.Counts = f.Counts
+	lane := records.Lane(it.LaneNumber())
+	b.PutAttempt(f.Counts.Story, f.Attempt)
+	if f.Drop > 0 {
+		b.DropAttempt(f.Counts.Story, f.Drop)
+	}
+	b.PutCounts(d.id, lane, it.Position, &f.Counts)
+	d.index(b, &after, lane)
+	return true
 }
 
 // ForgetXA forgets a distributed transaction that was ended by hand. Any other is

@@ -2,8 +2,10 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"sync"
 
+	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 )
 
@@ -76,6 +78,17 @@ func (m *mailbox) isClosed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.closed != nil
+}
+
+// left is why the mailbox takes nothing any more; nil where its destination was removed,
+// and the messages with it.
+func (m *mailbox) left() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if errors.Is(m.closed, message.ErrNotFound) {
+		return nil
+	}
+	return m.closed
 }
 
 func (m *mailbox) signal() {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -203,21 +204,22 @@ func (c *Connection) Commit(ctx context.Context, tx string, done func(error)) {
 	delete(c.txs, tx)
 	if p := t.rollbackOnly.Load(); p != nil {
 		why := *p
-		t.rollBack(message.Rollback, why.Error(), func(error) {
-			done(fmt.Errorf("transaction %s was rolled back: %w", tx, why))
+		t.rollBack(message.Rollback, why.Error(), func(failed error) {
+			done(fmt.Errorf("transaction %s was rolled back: %w", tx, errors.Join(why, failed)))
 		})
 		return
 	}
 	u, err := t.unit(ctx, c)
 	if err != nil {
-		t.rollBack(message.Rollback, err.Error(), func(error) { done(err) })
+		t.rollBack(message.Rollback, err.Error(), func(failed error) { done(errors.Join(err, failed)) })
 		return
 	}
 	u.commit(func(err error) {
 		if err != nil { // nothing of it is true
-			t.rollBackLater(err.Error())
+			t.rollBackLater(err.Error(), func(failed error) { done(errors.Join(err, failed)) })
+			return
 		}
-		done(err)
+		done(nil)
 	})
 }
 
@@ -391,13 +393,14 @@ func (t *transaction) settle(end queue.Settle) {
 	end.Done = answer
 	for _, d := range places {
 		if !d.box.force(work{command: end}) {
-			answer(nil) // the queue is gone, and the messages with it
+			answer(d.box.left())
 		}
 	}
 }
 
 // rollBackLater rolls back after a commit that failed. It is called by the store,
-// and commits nothing itself: what was staged is dropped at the next start.
-func (t *transaction) rollBackLater(text string) {
-	t.settle(queue.Settle{Cause: message.Rollback, Text: text, Done: func(error) {}})
+// and commits nothing itself: what was staged is dropped at the next start. done is
+// told when the failures are on disk.
+func (t *transaction) rollBackLater(text string, done func(error)) {
+	t.settle(queue.Settle{Cause: message.Rollback, Text: text, Done: done})
 }

@@ -51,4 +51,8 @@ type Counts struct {
 	Due int64
 	// Delay is the delay that Due came from, milliseconds; it is told to clients.
 	Delay int64
+	// Unasked says that the broker-side policy has not decided about the newest
+	// failure, since the client was to deliver the message once more by itself. Due is
+	// when the policy is to be asked if that client is gone with the process.
+	Unasked bool
 }

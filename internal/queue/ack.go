@@ -171,7 +171,7 @@ func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, s span) {
 	case c.Type == Delivered:
 		it.covered, it.coveredAt = true, m.now
 		if it.attempt == rolledBack || it.attempt == announced {
-			it.attempt = open // it was delivered once more
+			m.becomes(it, open) // it was delivered once more
 			m.atClient(it, false)
 		}
 	case it.tx != "":
@@ -194,9 +194,12 @@ func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, s span) {
 
 // redelivered takes in that the client delivers an item once more by itself.
 func (m *Machine) redelivered(c Ack, it *Item, s span) {
+	f := m.failure(it, message.Recover, c.Text)
 	m.reconstruct(it, s.missed)
-	m.signal(it, m.failure(it, message.Recover, c.Text))
-	it.attempt = announced
+	if m.signal(it, f) {
+		m.foresee(it, f)
+	}
+	m.becomes(it, announced)
 	m.atClient(it, true)
 }
 
@@ -278,7 +281,12 @@ func (m *Machine) expiredAtClient(it *Item) {
 		return
 	}
 	until := max(it.Expiration+1, m.now+redelivery.FirstHoldMillis)
-	m.write(it, m.failure(it, message.Released, "the client's clock took it for expired"), false, false)
+	f := m.failure(it, message.Released, "the client's clock took it for expired")
+	m.write(it, f, false, false)
+	if it.Unasked {
+		m.decide(it, f, true)
+		return
+	}
 	m.decided(it, redelivery.Decision{Action: redelivery.Hold, Due: until})
 	m.hold(it, it.consumer.Connection, until)
 }

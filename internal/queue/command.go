@@ -135,6 +135,25 @@ type Prepare struct {
 	Reply func([]*Item)
 }
 
+// Foretell asks what the Settle of a rollback will count, so that the batch which makes
+// the rollback true has it. Reply is called at once, within Apply. Settle writes it once
+// more, with what becomes of the items.
+type Foretell struct {
+	Tx    string
+	Cause message.Cause
+	Text  string
+	Reply func([]Foretold)
+}
+
+// Foretold is what a rollback will make of one item: its counts, and the line that its
+// story gains, for which line Drop goes, if that is not 0.
+type Foretold struct {
+	Item    *Item
+	Counts  message.Counts
+	Attempt *message.Attempt
+	Drop    int
+}
+
 // Settle ends a transaction. On commit its removals are in the store already.
 type Settle struct {
 	Tx     string
@@ -248,6 +267,7 @@ func (SetPrefetch) command()    {}
 func (Pull) command()           {}
 func (Ack) command()            {}
 func (Prepare) command()        {}
+func (Foretell) command()       {}
 func (Settle) command()         {}
 func (Undispatchable) command() {}
 func (Paged) command()          {}

@@ -102,7 +102,7 @@ func (m *Machine) comesBack(it *Item, c Detach, had bool) {
 		return
 	}
 	f := m.failure(it, c.Cause, c.Text)
-	failed := it.attempt != open // and the broker-side policy has not been asked yet
+	failed := it.attempt != open || it.Unasked // and the broker-side policy has not been asked yet
 	switch {
 	case had:
 		failed = m.signal(it, f) || failed

@@ -26,8 +26,8 @@
 //     the batch with which the PageIn was let out.
 //   - It answers a PageTimes with one Timed, in the same way, and keeps the store's
 //     index of due times equal to the counts that it saves (Item.Indexed).
-//   - It lets nobody but the transaction itself touch what a Prepare listed, and
-//     follows with one Settle. Where the transaction is to outlive the process
+//   - It lets nobody but the transaction itself touch what a Prepare or a Foretell
+//     listed, and follows with one Settle. Where the transaction is to outlive the process
 //     before that, it keeps what Item.Held says and tells the next machine
 //     (RestoreHeld).
 //
@@ -45,6 +45,8 @@
 //     waits, or is to come back (TestGroupLaws);
 //   - what is due comes back in the order of its times, before what was never handed
 //     out, and what expires does so at its time, however deep in the store it is;
+//   - what failed more often than the broker-side policy allows is not handed out again,
+//     although the process ended before the policy could be asked;
 //   - an attempt is counted once, however many signals tell of its end;
 //   - a count never falls while the item is in the queue, unless the rules keep it
 //     in its own dead letter queue;

@@ -39,6 +39,14 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 		m.discard(it, f, "topic consumer: "+f.Cause.String())
 		return
 	}
+	if it.Unasked { // the policy has its say, also where this attempt is no failure
+		counted = true
+		if f.Cause == message.Duplicate {
+			f.Cause = message.Released
+		}
+		it.Unasked, it.Due, it.Delay = false, 0, 0
+		m.changed(it)
+	}
 	d := m.verdict(it, f, counted)
 	if counted || d.Action != redelivery.Again {
 		m.decided(it, d)
@@ -67,6 +75,43 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 	case redelivery.Discard:
 		m.discard(it, f, string(d.Reason))
 	}
+}
+
+// foresee notes what the broker-side policy would decide about a failure that leaves an
+// item with its client, who is to deliver it once more. It is asked when the client
+// gives the item back; what is noted holds where the process ends before that.
+func (m *Machine) foresee(it *Item, f message.Failure) {
+	if m.o.Rules.Redelivery == nil || !it.Durable || !m.o.Redelivers {
+		return
+	}
+	switch d := m.verdict(it, f, true); d.Action {
+	case redelivery.Again: // the policy has no say here
+	case redelivery.Later:
+		it.Unasked, it.Due, it.Delay = true, d.Due, d.Delay
+	default:
+		it.Unasked, it.Due, it.Delay = true, m.now, 0
+	}
+}
+
+// unasked is why an item ends in a process that never handed it out.
+const unasked = "the broker stopped while the client was to deliver it once more"
+
+// goesOn asks the broker-side policy about an item whose client went with an earlier
+// process, once the delay that was foreseen has passed. It reports whether the item is
+// to be delivered again; else it has left, or is kept. The item is in no list.
+func (m *Machine) goesOn(it *Item) bool {
+	if !it.Unasked {
+		return true
+	}
+	f := m.failure(it, message.BrokerStopped, unasked)
+	if d := m.verdict(it, f, true); d.Action == redelivery.Again || d.Action == redelivery.Later {
+		it.Unasked = false
+		m.changed(it)
+		return true
+	}
+	m.write(it, f, false, true)
+	m.decide(it, f, true)
+	return false
 }
 
 // mayDie reports whether the copy of a topic consumer without durable subscription

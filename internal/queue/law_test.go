@@ -148,6 +148,9 @@ func (d *driver) collect(t *rapid.T) {
 		e := &d.effects[d.seen]
 		switch e.Kind {
 		case Deliver:
+			if p := d.o.Rules.Redelivery; p != nil && d.o.Redelivers && e.Item.Durable && !d.q.ownDeadLetter(e.Item.Position) && p.Exhausted(int(e.Item.Failures)) {
+				t.Fatalf("%d is delivered after %d failures, and the policy allows %d redeliveries", e.Item.Position, e.Item.Failures, p.MaximumRedeliveries)
+			}
 			d.told = append(d.told, fmt.Sprintf("deliver %d to %s counter=%d hint=%v", e.Item.Position, e.Consumer.ID, e.Counter, e.Hint))
 		case Remove, Transfer, Forget:
 			if e.Item.Kept() || !d.alive[e.Item.Position] {
@@ -231,14 +234,15 @@ func (d *driver) checkShelf(t *rapid.T) {
 	want := map[uint64]message.Counts{}
 	for _, it := range d.q.items {
 		if it.durable {
-			want[it.position] = message.Counts{Failures: int32(it.failures), Holds: int32(it.holds), Attempts: int32(it.lines)}
+			want[it.position] = message.Counts{Failures: int32(it.failures), Holds: int32(it.holds), Attempts: int32(it.lines),
+				Due: it.due, Unasked: it.unasked}
 		}
 	}
 	got := map[uint64]message.Counts{}
 	for position, e := range d.shelf.entries {
 		if !e.entry.Transient && !slices.ContainsFunc(d.expected, func(it *Item) bool { return it.Position == position }) {
 			c := d.shelf.counts[position]
-			got[position] = message.Counts{Failures: c.Failures, Holds: c.Holds, Attempts: c.Attempts}
+			got[position] = message.Counts{Failures: c.Failures, Holds: c.Holds, Attempts: c.Attempts, Due: c.Due, Unasked: c.Unasked}
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

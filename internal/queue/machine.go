@@ -194,6 +194,8 @@ func (m *Machine) apply(c Command) {
 		m.pull(c)
 	case Prepare:
 		c.Reply(m.txs[c.Tx])
+	case Foretell:
+		m.foretell(c)
 	case Settle:
 		m.settle(c)
 	case Undispatchable:
@@ -270,9 +272,11 @@ func (m *Machine) pass() {
 	m.gathered()
 	for it := m.due.first(); it != nil && it.due <= m.now && it.due < m.horizons[ByDue].at(); it = m.due.first() {
 		m.leaveDue(it)
-		if m.keepsPlace(it) {
+		switch {
+		case !m.goesOn(it):
+		case m.keepsPlace(it):
 			m.putWaiting(it)
-		} else {
+		default:
 			m.putBack(it)
 		}
 	}

@@ -141,13 +141,27 @@ func (m *Machine) changed(it *Item) {
 }
 
 // suspicion is what would have to be said of an item's hand-outs after a crash
-// now. Where failures are counted, a mere hand-out adds nothing to what is told.
+// now. Where failures are counted, a mere hand-out adds nothing to what is told. After a
+// rollback nobody waits for what was pulled: its client may be about to give it up, and
+// must not find its limit turned off.
 func (it *Item) suspicion() message.HandOut {
 	s := it.Suspect
-	if it.place == out || it.place == limbo {
+	switch {
+	case it.place != out && it.place != limbo:
+	case it.attempt == rolledBack:
+		s = max(s, min(it.how, message.HandedOut))
+	default:
 		s = max(s, it.how)
 	}
 	return it.telling(s)
+}
+
+// becomes notes how far the present delivery of an item has come.
+func (m *Machine) becomes(it *Item, a attempt) {
+	if it.attempt != a {
+		it.attempt = a
+		m.touch(it)
+	}
 }
 
 // telling is s, or nothing where s makes no difference to what a client is told.

@@ -42,6 +42,7 @@ type naiveItem struct {
 	tx                     string
 	attempt                attempt
 	covered, written       bool
+	unasked                bool
 	countTold, excess      int
 	due, heldUntil         int64
 	handedAt, coveredAt    int64
@@ -210,7 +211,9 @@ func (q *naive) pass() {
 		if it == nil || it.due > q.now {
 			break
 		}
-		q.giveBack(it)
+		if q.goesOn(it) {
+			q.giveBack(it)
+		}
 	}
 	for {
 		it := q.earliest(func(it *naiveItem) int64 {
@@ -226,6 +229,35 @@ func (q *naive) pass() {
 		q.decide(it, message.Expired, "", false)
 	}
 	q.dispatch()
+}
+
+// goesOn asks the policy about what an earlier process left unasked.
+func (q *naive) goesOn(it *naiveItem) bool {
+	if !it.unasked {
+		return true
+	}
+	if a := q.verdict(it, message.BrokerStopped, "", true).Action; a == redelivery.Again || a == redelivery.Later {
+		it.unasked = false
+		return true
+	}
+	it.lines++
+	q.decide(it, message.BrokerStopped, "", true)
+	return false
+}
+
+// foresee notes when the policy is to be asked if the process ends before the client
+// gives the item back.
+func (q *naive) foresee(it *naiveItem, cause message.Cause) {
+	if q.o.Rules.Redelivery == nil || !it.durable || !q.o.Redelivers {
+		return
+	}
+	switch d := q.verdict(it, cause, "", true); d.Action {
+	case redelivery.Again:
+	case redelivery.Later:
+		it.unasked, it.due = true, d.Due
+	default:
+		it.unasked, it.due = true, q.now
+	}
 }
 
 func (q *naive) earliest(key func(*naiveItem) int64) *naiveItem {
@@ -346,7 +378,7 @@ func (q *naive) detach(c *naiveConsumer, d Detach) {
 			q.gone(it, "remove")
 			continue
 		}
-		failed := it.attempt != open
+		failed := it.attempt != open || it.unasked
 		if had[i] {
 			failed = q.signal(it, d.Cause) || failed
 		} else if !failed && d.Last == UnknownLast && it.failures == 0 {
@@ -398,6 +430,12 @@ func (q *naive) verdict(it *naiveItem, cause message.Cause, text string, counted
 	}, q.now, nil)
 }
 
+// ownDeadLetter reports whether an item is where no policy has a say.
+func (q *naive) ownDeadLetter(position uint64) bool {
+	return q.o.Destination.Name == redelivery.DefaultDeadLetterQueue ||
+		slices.ContainsFunc(q.items, func(it *naiveItem) bool { return it.position == position && it.dead })
+}
+
 func (q *naive) decide(it *naiveItem, cause message.Cause, text string, counted bool) {
 	if q.expired(it) && cause != message.Poison && cause != message.Undispatchable {
 		cause = message.Expired
@@ -405,6 +443,13 @@ func (q *naive) decide(it *naiveItem, cause message.Cause, text string, counted 
 	if !q.o.Redelivers {
 		q.gone(it, "remove")
 		return
+	}
+	if it.unasked {
+		counted = true
+		if cause == message.Duplicate {
+			cause = message.Released
+		}
+		it.unasked, it.due = false, 0
 	}
 	d := q.verdict(it, cause, text, counted)
 	switch d.Action {
@@ -477,7 +522,11 @@ func (q *naive) crash() {
 	q.items = slices.DeleteFunc(q.items, func(it *naiveItem) bool { return !it.durable })
 	for _, it := range q.items {
 		if q.o.Marks && (it.state == out || it.state == limbo) {
-			it.suspect = max(it.suspect, it.how)
+			how := it.how
+			if it.attempt == rolledBack {
+				how = min(how, message.HandedOut)
+			}
+			it.suspect = max(it.suspect, how)
 		}
 		it.state = waiting
 		if it.due != 0 { // also if that has passed: it goes before those never handed out

@@ -103,7 +103,9 @@ func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, missed int) {
 		for range missed {
 			q.count(it)
 		}
-		q.signal(it, message.Recover)
+		if q.signal(it, message.Recover) {
+			q.foresee(it, message.Recover)
+		}
 		it.attempt = announced
 	case a.Type == Poison:
 		q.poison(it, a.Text, missed)
@@ -112,6 +114,10 @@ func (q *naive) ackOne(c *naiveConsumer, a Ack, it *naiveItem, missed int) {
 		it.lines++
 		if q.expired(it) || !q.o.Redelivers {
 			q.decide(it, message.Expired, "", false)
+			return
+		}
+		if it.unasked {
+			q.decide(it, message.Released, "", true)
 			return
 		}
 		q.hold(it, max(it.expires+1, q.now+1000))
@@ -201,6 +207,9 @@ func (q *naive) settle(s Settle) {
 			continue
 		}
 		q.widen(it.consumer, -1)
+		if counted {
+			q.foresee(it, s.Cause)
+		}
 		it.attempt = rolledBack
 		if s.Cause == message.ConnectionLost {
 			it.attempt = charged

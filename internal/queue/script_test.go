@@ -250,7 +250,7 @@ func (s *script) at(name string, ms int64) string {
 
 func (s *script) counts(c *message.Counts) string {
 	return number(" failures=", int(c.Failures)) + number(" holds=", int(c.Holds)) + number(" attempts=", int(c.Attempts)) +
-		handOut(c.Suspect) + s.at(" due=", c.Due)
+		handOut(c.Suspect) + s.at(" due=", c.Due) + flag(c.Unasked, "unasked")
 }
 
 func (s *script) line(a *message.Attempt) string {

@@ -31,15 +31,29 @@ func (m *Machine) signal(it *Item, f message.Failure) bool {
 // count adds a failed attempt to an item and a line to its story. uncertain says
 // that nobody saw it: a later signal tells of it.
 func (m *Machine) count(it *Item, f message.Failure, uncertain bool) {
-	it.Failures++
+	it.fails()
 	m.stats.Failed++
-	it.Suspect = message.NotHandedOut
 	m.write(it, f, true, uncertain)
 	m.tell(FailureCounted, it, f.Cause.String())
 }
 
+// fails counts a failure: now it is known what became of the hand-out.
+func (it *Item) fails() {
+	it.Failures++
+	it.Suspect = message.NotHandedOut
+}
+
 // write appends a line to an item's story.
 func (m *Machine) write(it *Item, f message.Failure, counted, uncertain bool) {
+	drop := it.add(f, counted, uncertain)
+	it.lineTurn = 0
+	m.changed(it)
+	m.save(it, drop)
+}
+
+// add makes the newest line of an item's story, and tells which older one is dropped
+// for it; 0: none.
+func (it *Item) add(f message.Failure, counted, uncertain bool) (drop int) {
 	it.Attempts++
 	if it.Story == 0 {
 		it.Story = it.Position
@@ -47,7 +61,7 @@ func (m *Machine) write(it *Item, f message.Failure, counted, uncertain bool) {
 	it.line = &message.Attempt{
 		Number:    int(it.Attempts),
 		HandedOut: it.handedOut,
-		Ended:     m.now,
+		Ended:     f.At,
 		Cause:     f.Cause,
 		Text:      f.Text,
 		Consumer:  f.Consumer,
@@ -59,13 +73,10 @@ func (m *Machine) write(it *Item, f message.Failure, counted, uncertain bool) {
 		Redeliver: it.told,
 		Uncertain: uncertain,
 	}
-	drop := 0
 	if n := int(it.Attempts) - lastLines; n > firstLines {
 		drop = n
 	}
-	it.lineTurn = 0
-	m.changed(it)
-	m.save(it, drop)
+	return drop
 }
 
 // amend adds the words of a later signal to the newest line.

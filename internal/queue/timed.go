@@ -138,9 +138,10 @@ func (m *Machine) takeAhead(l *lane, it *Item) {
 
 // waitsForTime reports whether an item that is taken in goes by its due time: also if
 // that has passed, so that what was due in an earlier process goes before what was
-// never handed out. A member of a group then has its place among the others again.
+// never handed out. A member of a group then has its place among the others again, unless
+// a policy is to be asked about it first.
 func (m *Machine) waitsForTime(it *Item) bool {
-	return it.Due > m.now || it.Due != 0 && !m.keepsPlace(it)
+	return it.Due > m.now || it.Due != 0 && (it.Unasked || !m.keepsPlace(it))
 }
 
 // keepsPlace reports whether an item keeps its place although its time has come: as a

@@ -9,7 +9,7 @@ func (m *Machine) enlist(k *Consumer, it *Item, c Ack) {
 	if c.Type == Individual {
 		k.widen(1) // until the end of the transaction (R-BRK-02)
 	}
-	it.attempt = open // it was delivered, once more if it had been before
+	m.becomes(it, open) // it was delivered, once more if it had been before
 	m.atClient(it, false)
 	m.txs[c.Tx] = append(m.txs[c.Tx], it)
 }
@@ -56,12 +56,29 @@ func (m *Machine) rollBack(it *Item, c Settle) {
 		m.decide(it, f, counted)
 		return
 	}
+	if counted {
+		m.foresee(it, f)
+	}
 	it.attempt = rolledBack
 	if c.Cause == message.ConnectionLost {
 		it.attempt = charged
 		return
 	}
 	m.atClient(it, true)
+}
+
+// foretell tells what a rollback will write of the items of a transaction.
+func (m *Machine) foretell(c Foretell) {
+	all := make([]Foretold, 0, len(m.txs[c.Tx]))
+	for _, it := range m.txs[c.Tx] {
+		f := m.failure(it, c.Cause, c.Text)
+		after := *it // in no list, and nobody's but ours
+		after.fails()
+		drop := after.add(f, true, false)
+		m.foresee(&after, f)
+		all = append(all, Foretold{Item: it, Counts: after.Counts, Attempt: after.line, Drop: drop})
+	}
+	c.Reply(all)
 }
 
 // Held is what must be known of an item that a prepared transaction acknowledges,

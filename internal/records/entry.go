@@ -100,7 +100,7 @@ func (r *reader) overlay() *message.Overlay {
 }
 
 // countsRoom is an upper bound for the fields of counts.
-const countsRoom = 1 + 7*binary.MaxVarintLen64
+const countsRoom = 2 + 7*binary.MaxVarintLen64
 
 func appendCounts(v []byte, c *message.Counts) []byte {
 	v = append(v, byte(c.Suspect))
@@ -110,8 +110,11 @@ func appendCounts(v []byte, c *message.Counts) []byte {
 	v = binary.AppendVarint(v, int64(c.Attempts))
 	v = binary.AppendUvarint(v, c.Story)
 	v = binary.AppendVarint(v, c.Due)
-	if c.Delay != 0 { // a field that came later, and is left out where it says nothing
+	if c.Delay != 0 || c.Unasked { // fields that came later, and are left out where they say nothing
 		v = binary.AppendVarint(v, c.Delay)
+	}
+	if c.Unasked {
+		v = append(v, 1)
 	}
 	return v
 }
@@ -122,7 +125,11 @@ func decodeCounts(r *reader, c *message.Counts) bool {
 	c.Story, c.Due = r.uvarint(), r.varint()
 	if !r.done() && !r.bad {
 		c.Delay = r.varint()
-		if c.Delay == 0 { // it is never written so
+		switch {
+		case !r.done() && !r.bad:
+			c.Unasked = r.byte() == 1
+			return c.Unasked && r.done()
+		case c.Delay == 0: // it is never written so
 			return false
 		}
 	}

@@ -32,6 +32,7 @@ var goldenKeys = map[string][]byte{
 	"counter-grouped":   appendQueueKey(nil, false, kindCounter, 8),
 	"counts":            appendEntryKey(nil, false, kindCounts, 7, 2, 12),
 	"counts-delayed":    appendEntryKey(nil, false, kindCounts, 7, 5, 11),
+	"counts-unasked":    appendEntryKey(nil, false, kindCounts, 8, 5, 14),
 	"counts-transient":  appendEntryKey(nil, true, kindCounts, 7, 5, 13),
 	"body":              appendSeqKey(nil, false, kindBody, 10),
 	"body-plain":        appendSeqKey(nil, false, kindBody, 11),
@@ -96,6 +97,7 @@ func goldenShard(t *testing.T) store.Shard {
 		b.PutCounts(7, 2, 12, &counts)
 		b.PutCounts(7, 5, 11, &message.Counts{Failures: 1, Due: 1780000001200, Delay: 1200})
 		b.PutDue(7, 5, 11, 1780000001200)
+		b.PutCounts(8, 5, 14, &message.Counts{Failures: 1, Unasked: true})
 		b.PutTransientCounts(7, 5, 13, &message.Counts{})
 		for seq, chunk := range map[uint64]int{20: 4, 21: 2} { // tiny chunks, for files that can be read
 			l := &largeBody{seq: seq, message: m}

@@ -123,6 +123,7 @@ func (w *world) fail() {
 		c.Story = w.next()
 	}
 	c.Failures++
+	c.Delay, c.Unasked = rapid.Int64Range(0, 2).Draw(w.t, "delay"), rapid.Bool().Draw(w.t, "unasked")
 	transient := h.entry.Transient
 	w.commit(func(b *Batch) {
 		for range rapid.SampledFrom([]int{1, 1, 20}).Draw(w.t, "attempts") {
