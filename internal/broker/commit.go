@@ -173,7 +173,7 @@ func (w *turnWriter) world(e *queue.Effect) {
 			w.dispatched(e)
 		}
 	case queue.Nothing:
-		w.tell(action{kind: actDeliver, sink: e.Consumer.Handle.(Sink), delivery: Delivery{Kind: NothingToPull, Consumer: e.Consumer.ID}})
+		w.tell(action{kind: actDeliver, sink: e.Consumer.Handle.(Sink), delivery: Delivery{Kind: NothingToPull, Consumer: e.Consumer.ID, source: d}})
 	case queue.Answer:
 		w.tell(action{kind: actAnswer, done: e.Done, err: e.Err})
 	case queue.PageIn:

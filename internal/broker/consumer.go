@@ -21,6 +21,7 @@ type consumer struct {
 	spec    ConsumerSpec
 	sub     *subscription
 	browser *browser
+	puller  *puller // of one of several queues
 
 	mu     sync.Mutex
 	places []*destination
@@ -144,7 +145,11 @@ func (k *consumer) attachTopic(ctx context.Context, sel *selector.Selector) erro
 // those that come to be later.
 func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) error {
 	b := k.c.b
-	for _, part := range k.spec.Destination.Parts() {
+	parts := k.spec.Destination.Parts()
+	if len(parts) > 1 || parts[0].IsPattern() {
+		k.puller = newPuller(k)
+	}
+	for _, part := range parts {
 		if !part.IsPattern() {
 			d, err := b.queue(part)
 			if err == nil {
@@ -199,17 +204,24 @@ func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Sel
 	k.mu.Unlock()
 	d.addReader(k, sel)
 	info := k.c.info
+	sink := k.c.sink
+	if k.puller != nil {
+		sink = k.puller
+	}
 	answered := make(chan error, 1)
 	err := d.box.put(ctx, work{command: queue.Attach{
 		Consumer: &queue.Consumer{
 			ID: k.spec.ID, Connection: info.ID, Session: k.spec.Session, ClientID: info.ClientID, Address: info.Address,
 			Protocol: info.Protocol, Prefetch: k.spec.Prefetch, Priority: k.spec.Priority, Exclusive: k.spec.Exclusive || d.forOne(),
-			Selector: sel, QuietFirst: info.QuietFirst, Handle: k.c.sink,
+			Selector: sel, QuietFirst: info.QuietFirst, Handle: sink,
 		},
 		Done: func(err error) { answered <- err },
 	}})
 	if err != nil {
 		return err
+	}
+	if k.puller != nil {
+		k.puller.joined(d)
 	}
 	select {
 	case err := <-answered:
@@ -226,6 +238,7 @@ type Ack struct {
 	Type        queue.AckType
 	First, Last queue.Ref
 	Count       int
+	Before      bool // see queue.Ack
 	Tx          string
 	Text        string
 }
@@ -278,7 +291,7 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 		a.Tx = "" // a DELIVERED ack is never transactional (OpenWire 10.4)
 	}
 	err := d.box.put(ctx, work{command: queue.Ack{Consumer: a.Consumer, Type: a.Type, First: a.First, Last: a.Last,
-		Count: a.Count, Tx: a.Tx, Text: cut(a.Text), Done: done}})
+		Count: a.Count, Before: a.Before, Tx: a.Tx, Text: cut(a.Text), Done: done}})
 	if err != nil {
 		done(err)
 	}
@@ -325,6 +338,10 @@ func (c *Connection) Pull(ctx context.Context, id string, timeout time.Duration)
 	case timeout > 0:
 		until = c.b.now() + timeout.Milliseconds()
 	}
+	if k.puller != nil {
+		k.puller.want(until)
+		return nil
+	}
 	for _, d := range k.all() {
 		if err := d.box.put(ctx, work{command: queue.Pull{Consumer: id, Until: until}}); err != nil {
 			return err
@@ -346,6 +363,9 @@ func (c *Connection) SetPrefetch(ctx context.Context, id string, n int, done fun
 	if k.browser != nil {
 		done(nil)
 		return
+	}
+	if k.puller != nil {
+		k.puller.reset()
 	}
 	places := k.all()
 	answer := countdown(len(places), done)
@@ -432,7 +452,7 @@ func (c *Connection) chargeable(consumers []*consumer, last int64) map[*consumer
 				charged[k] = true
 				continue
 			}
-			if at, ok := k.oldest(); ok && (first == nil || at < when) {
+			if at, _, ok := k.oldest(); ok && (first == nil || at < when) {
 				first, when = k, at
 			}
 		}
@@ -443,19 +463,19 @@ func (c *Connection) chargeable(consumers []*consumer, last int64) map[*consumer
 	return charged
 }
 
-// oldest is when the consumer was handed the oldest message it still has.
-func (k *consumer) oldest() (at int64, ok bool) {
+// oldest is when the consumer was handed the oldest message it still has, and where.
+func (k *consumer) oldest() (at int64, where *destination, ok bool) {
 	for _, d := range k.all() {
 		err := d.do(d.b.ctx, func() {
 			if t, has := d.machine.Oldest(k.spec.ID); has && (!ok || t < at) {
-				at, ok = t, true
+				at, where, ok = t, d, true
 			}
 		})
 		if err != nil {
 			continue // it is gone, and so is what the consumer had of it
 		}
 	}
-	return at, ok
+	return at, where, ok
 }
 
 // Holds reports whether a consumer has messages that no transaction has taken for
@@ -498,8 +518,19 @@ func (k *consumer) detach(cmd queue.Detach, done func(error)) {
 	}
 	places := k.all()
 	answer := countdown(len(places), finished)
+	at := map[*destination]bool{} // where the message is that the application may have been at
+	if cmd.Charge {
+		for _, d := range places {
+			at[d] = true
+		}
+	}
+	if len(places) > 1 && cmd.Charge && cmd.Last == queue.UnknownLast {
+		_, where, _ := k.oldest()
+		at = map[*destination]bool{where: true}
+	}
 	for _, d := range places {
 		d.removeReader(k)
+		cmd.Charge = at[d]
 		cmd.Consumer, cmd.Done = k.spec.ID, answer
 		if !d.box.force(work{command: cmd}) {
 			answer(nil)

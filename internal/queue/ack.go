@@ -230,7 +230,7 @@ func (m *Machine) poison(k *Consumer, c Ack, it *Item, s span) {
 		m.refused(it, message.Poison, c.Text)
 	default:
 		k.release(it)
-		if it != s.last {
+		if it != s.last || c.Before {
 			s.missed = min(s.missed, 1) // a client that keeps more than one to itself is not known
 		}
 		m.reconstruct(it, s.missed)

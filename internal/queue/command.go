@@ -77,6 +77,7 @@ type SetPrefetch struct {
 type Pull struct {
 	Consumer string
 	Until    int64
+	Stop     bool // ends what the consumer has asked for, without an answer
 	Done     func(error)
 }
 
@@ -123,6 +124,7 @@ type Ack struct {
 	First    Ref // zero: from the oldest
 	Last     Ref
 	Count    int    // as the client reckons it
+	Before   bool   // the client's own range ends with a later message: Text is about that one
 	Tx       string // "": outside a transaction
 	Text     string // of a poison ack: "CLASS: MESSAGE"
 	Done     func(error)

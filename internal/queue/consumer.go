@@ -200,8 +200,7 @@ func (m *Machine) setPrefetch(c SetPrefetch) {
 		if k.Prefetch == 0 {
 			k.extension = 0
 		} else { // it need not ask any more
-			k.pulls = 0
-			m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool { return p.consumer == k })
+			m.endWishes(k)
 		}
 	}
 	m.answer(c.Done, err)

@@ -12,7 +12,10 @@ type pull struct {
 // is to have is on its way (R-CLIENT-51).
 func (m *Machine) pull(c Pull) {
 	k, err := m.consumer(c.Consumer)
-	if err == nil && k.Prefetch == 0 {
+	switch {
+	case err == nil && c.Stop:
+		m.endWishes(k)
+	case err == nil && k.Prefetch == 0:
 		until := c.Until
 		if until < 0 {
 			until = m.now
@@ -22,6 +25,12 @@ func (m *Machine) pull(c Pull) {
 		m.pulls = append(m.pulls, pull{k, until})
 	}
 	m.answer(c.Done, err)
+}
+
+// endWishes forgets what a consumer has asked for.
+func (m *Machine) endWishes(k *Consumer) {
+	k.pulls = 0
+	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool { return p.consumer == k })
 }
 
 // granted takes the oldest wish of a consumer off the list.

@@ -34,7 +34,7 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 		a.Text = c.PoisonCause.String()
 	}
 	done := s.later(&c.BaseCommand)
-	if c.TransactionID != nil && transactional[c.AckType] {
+	if c.TransactionID != nil && transactional(a.Type) {
 		t, err := s.transaction(c.TransactionID)
 		if err != nil {
 			return err
@@ -47,14 +47,26 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 		a.Tx = t.id
 		done = t.part(&c.BaseCommand, done)
 	}
-	s.client.broker.Ack(s.ctx, a, done)
+	parts := s.out.apart(a)
+	switch len(parts) {
+	case 0: // a transaction has it all
+		done(nil)
+	case 1:
+	default:
+		done = together(len(parts), done)
+	}
+	for _, one := range parts {
+		s.client.broker.Ack(s.ctx, one, done)
+	}
 	return nil
 }
 
-// transactional lists the acknowledgements that may belong to a transaction.
+// transactional reports whether an acknowledgement may belong to a transaction.
 // DELIVERED never does, even if it carries an id (OpenWire 10.4); POISON must not,
 // which is for the broker to say.
-var transactional = map[wire.AckType]bool{wire.AckStandard: true, wire.AckIndividual: true, wire.AckPoison: true}
+func transactional(t queue.AckType) bool {
+	return t == queue.Standard || t == queue.Individual || t == queue.Poison
+}
 
 // ref names a message as a client does: by what the broker has numbered it, if
 // the client repeats that, and by its id.

@@ -115,7 +115,14 @@ func (s *session) closeClient(cause message.Cause, text string, last int64) {
 		if cause == message.ConnectionLost {
 			s.server.interrupted.lose(s.client)
 		}
+		closed := make(chan struct{})
+		done := s.closeSeveral(last, func(wire.ConsumerID) bool { return true }, func(error) { close(closed) })
 		s.client.broker.Close(cause, text, last)
+		done(nil)
+		select {
+		case <-closed:
+		case <-s.ctx.Done():
+		}
 		s.client = nil
 	}
 }
@@ -205,14 +212,15 @@ func (s *session) removeInfo(c *wire.RemoveInfo) error {
 		if err := s.knownSession(*id, "remove", "session"); err != nil {
 			return err
 		}
+		done := s.closeSeveral(last, func(k wire.ConsumerID) bool { return k.Session() == *id }, s.later(&c.BaseCommand))
 		s.removeSession(*id)
-		s.client.broker.CloseSession(s.ctx, id.String(), last, s.later(&c.BaseCommand))
+		s.client.broker.CloseSession(s.ctx, id.String(), last, done)
 	case *wire.ConsumerID:
 		if s.client == nil || s.client.consumers[*id] == "" {
 			return exceptionf(classIllegalState, "remove consumer %s: it is not open on this connection", id)
 		}
 		delete(s.client.consumers, *id)
-		s.client.broker.CloseConsumer(s.ctx, id.String(), last, s.later(&c.BaseCommand))
+		s.client.broker.CloseConsumer(s.ctx, id.String(), s.closing(id.String(), last), s.later(&c.BaseCommand))
 	case *wire.ProducerID:
 		if s.client == nil || s.client.producers[*id] == nil {
 			return exceptionf(classIllegalState, "remove producer %s: it is not open on this connection", id)

@@ -45,7 +45,11 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 		spec.Subscription = c.SubscriptionName.Value
 	}
 	spec.Prefetch = s.prefetch(c.ConsumerID, c.PrefetchSize, s.client.broker.Window(spec))
+	if several(from) && !spec.Browser {
+		s.out.several(spec.ID)
+	}
 	if err := s.client.broker.Subscribe(s.ctx, spec); err != nil {
+		s.out.forget(spec.ID, 0)
 		if errors.Is(err, message.ErrInvalid) && spec.Selector != "" {
 			return exception(classInvalidSelector, err)
 		}

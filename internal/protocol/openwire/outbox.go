@@ -52,6 +52,7 @@ type outbox struct {
 	writing bool   // the writer has not come back for more
 	ended   bool   // nothing is added any more, and the writer goes when all is written
 	room    chan struct{}
+	handed  map[string]*handed // of consumers of several queues
 }
 
 var errTooSlow = errors.New("the client reads too slowly: too many dispatches wait")
@@ -101,6 +102,9 @@ func (o *outbox) Deliver(d broker.Delivery) {
 		} else {
 			o.held += size
 		}
+	}
+	if h := o.handed[d.Consumer]; h != nil && d.Kind == broker.MessageDelivery {
+		h.add(&d)
 	}
 	o.items = append(o.items, item{delivery: d})
 	o.deliveries++

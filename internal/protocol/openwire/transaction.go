@@ -144,14 +144,14 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 		}
 		s.complete(t)
 		delete(s.client.transactions, tx)
-		done := s.later(&c.BaseCommand)
+		done := s.out.over(tx, true, s.later(&c.BaseCommand))
 		s.client.broker.Commit(s.ctx, tx, func(err error) { done(commitError(id, err)) })
 	case wire.TransactionRollback, wire.TransactionForget:
 		if _, err := s.transaction(id); err != nil {
 			return err
 		}
 		delete(s.client.transactions, tx)
-		s.client.broker.Rollback(s.ctx, tx, s.later(&c.BaseCommand))
+		s.client.broker.Rollback(s.ctx, tx, s.out.over(tx, false, s.later(&c.BaseCommand)))
 	case wire.TransactionPrepare, wire.TransactionCommitTwoPhase:
 		return exceptionf(classJMS, "transaction %s is a local one, it has no %v", tx, c.Type)
 	default:

@@ -110,8 +110,10 @@ func (w *writer) delivery(d *broker.Delivery) error {
 		switch {
 		case errors.Is(err, message.ErrNotFound):
 			w.lost++
+			w.out.unwritten(d)
 			return nil
 		case errors.Is(err, message.ErrCorrupt):
+			w.out.unwritten(d)
 			d.Undispatchable(err)
 			return nil
 		case err != nil:
@@ -127,6 +129,7 @@ func (w *writer) delivery(d *broker.Delivery) error {
 		if d.Kind != broker.MessageDelivery {
 			return fmt.Errorf("encode dispatch: %w", err)
 		}
+		w.out.unwritten(d)
 		d.Undispatchable(err)
 	}
 	return nil

@@ -153,13 +153,13 @@ func (s *session) xaTransaction(c *wire.TransactionInfo, id *wire.XATransactionI
 			s.complete(t)
 		}
 		delete(s.client.transactions, xid.String())
-		b.CommitXA(s.ctx, xid, onePhase, s.committed(c, xid, t))
+		b.CommitXA(s.ctx, xid, onePhase, s.out.over(xid.String(), true, s.committed(c, xid, t)))
 	case wire.TransactionRollback:
 		delete(s.client.transactions, xid.String())
-		b.RollbackXA(s.ctx, xid, s.ended(c))
+		b.RollbackXA(s.ctx, xid, s.out.over(xid.String(), false, s.ended(c)))
 	case wire.TransactionForget:
 		delete(s.client.transactions, xid.String())
-		b.ForgetXA(s.ctx, xid, s.ended(c))
+		b.ForgetXA(s.ctx, xid, s.out.over(xid.String(), false, s.ended(c)))
 	default:
 		return exceptionf(classIO, "TransactionInfo of unknown type %d", c.Type)
 	}

@@ -29,7 +29,7 @@ class XATest {
     private static final AtomicInteger COUNT = new AtomicInteger();
 
     /** A branch of a transaction of its own, with bytes that look like nothing else. */
-    private static final class Branch implements Xid {
+    static final class Branch implements Xid {
         private final byte[] global;
         private final byte[] branch = {1, 0, (byte) 0xff};
 
