@@ -120,7 +120,7 @@ type Limits struct {
 	MailboxCommands int
 	// UnansweredSends is how many sends of a connection may be unanswered, and
 	// UnansweredBytes how large they may be together; then the connection is not
-	// read. Defaults 4096 and 16 MiB.
+	// read. Defaults 512 and 16 MiB.
 	UnansweredSends int
 	UnansweredBytes int64
 	// TransactionBytes is how much of a transaction is kept in memory; the rest is
@@ -148,7 +148,7 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	set(&l.MailboxCommands, 4096)
-	set(&l.UnansweredSends, 4096)
+	set(&l.UnansweredSends, 512)
 	set(&l.BrowseEntries, 200)
 	if l.MessageBytes <= 0 {
 		l.MessageBytes = 64 << 20

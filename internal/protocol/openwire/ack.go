@@ -2,6 +2,7 @@ package openwire
 
 import (
 	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 	"github.com/nixiemq/nixie/internal/queue"
 )
@@ -77,7 +78,18 @@ func (s *session) ref(id *wire.MessageID) queue.Ref {
 	position, ours := s.generation.position(id.BrokerSequenceID)
 	r := queue.Ref{Position: uint64(max(position, 0)), Stale: !ours}
 	if p := id.ProducerID; p == nil || *p != *renamedProducer { // else it is a name of our own: only the position counts
-		r.ID = id.ID()
+		r.ID = message.ID{Producer: s.producerText(p), Sequence: id.ProducerSequenceID, Text: id.TextView.Value}
 	}
 	return r
+}
+
+// producerText is a producer's text, which most acknowledgements name more than once.
+func (s *session) producerText(p *wire.ProducerID) string {
+	switch {
+	case p == nil:
+		return ""
+	case *p != s.named.id:
+		s.named.id, s.named.text = *p, p.String()
+	}
+	return s.named.text
 }

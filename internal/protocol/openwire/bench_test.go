@@ -38,25 +38,26 @@ func BenchmarkThrough(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := dec.Decode(first[sizeBytes:]); err != nil {
+	if _, err := dec.Decode(first[wire.SizeBytes:]); err != nil {
 		b.Fatal(err)
 	}
 	frame, err := enc.Append(nil, m) // what refers to the cache, as all but the first do
 	if err != nil {
 		b.Fatal(err)
 	}
-	out := newOutbox(Limits{}.withDefaults(), func(err error) { b.Error(err) })
+	out := newOutbox(Limits{}.withDefaults(), new(stock), func(err error) { b.Error(err) })
 	w := newWriter(out, io.Discard, clock.System{})
 	w.enc.Negotiated(benchSettings)
 	text := m.ProducerID.String()
 	b.SetBytes(int64(len(frame)))
 	b.ReportAllocs()
 	for b.Loop() {
-		ds, err := dec.Decode(frame[sizeBytes:])
+		ds, err := dec.DecodeLent(frame[wire.SizeBytes:])
 		if err != nil {
 			b.Fatal(err)
 		}
 		in, err := incoming(ds.(*wire.Message), text, 0)
+		dec.Reuse(ds)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -73,7 +74,7 @@ func BenchmarkDispatch(b *testing.B) {
 	m := &message.Message{ID: message.ID{Producer: "ID:host.example-40001-1700000000000-0:1:1:1", Sequence: 1}, Destination: message.Destination{Kind: message.Queue, Name: "ORDERS"},
 		Persistent: true, Priority: 4, Kind: message.TextBody, Format: message.OpenWire, Body: make([]byte, 1024)}
 	d := broker.Delivery{Consumer: "ID:host.example-40001-1700000000000-0:1:1:1", Destination: m.Destination, Message: m, Entry: message.Entry{Position: 7, ID: m.ID}}
-	out := newOutbox(Limits{Deliveries: 1 << 30}.withDefaults(), func(err error) { b.Error(err) })
+	out := newOutbox(Limits{Deliveries: 1 << 30}.withDefaults(), new(stock), func(err error) { b.Error(err) })
 	out.negotiated(benchSettings)
 	w := newWriter(out, io.Discard, clock.System{})
 	ended := make(chan error)

@@ -32,11 +32,8 @@ func encodeExtra(m *wire.Message) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keep the fields of a message: %w", err)
 	}
-	return frame[sizeBytes:], nil
+	return frame[wire.SizeBytes:], nil
 }
-
-// sizeBytes is the length of the size before a frame.
-const sizeBytes = 4
 
 // decodeExtra is a message with the fields that encodeExtra kept.
 func decodeExtra(b []byte) (wire.Message, error) {

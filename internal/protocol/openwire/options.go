@@ -101,6 +101,7 @@ type Server struct {
 	o      Options
 	format wire.WireFormat // what we announce
 
+	stock       stock
 	generations generations // of clients that come back
 	interrupted interrupted // transactions of clients that may come back
 }

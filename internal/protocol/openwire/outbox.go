@@ -42,11 +42,13 @@ func (t *tally) count(i *item) {
 // takes. It is safe for concurrent use.
 type outbox struct {
 	limits   Limits
+	stock    *stock
 	overflow func(error)   // called, without the lock, when too much waits
 	wake     chan struct{} // holds one token while there is something to take
 
 	mu      sync.Mutex
-	items   []item
+	waiting *piece // the first of a list; nil: there is nothing
+	last    *piece // where items are added
 	tally          // of what is not written yet
 	sent    uint64 // commands and deliveries ever added, but for keep-alives
 	writing bool   // the writer has not come back for more
@@ -57,8 +59,8 @@ type outbox struct {
 
 var errTooSlow = errors.New("the client reads too slowly: too many dispatches wait")
 
-func newOutbox(l Limits, overflow func(error)) *outbox {
-	return &outbox{limits: l, overflow: overflow, wake: make(chan struct{}, 1)}
+func newOutbox(l Limits, s *stock, overflow func(error)) *outbox {
+	return &outbox{limits: l, stock: s, overflow: overflow, wake: make(chan struct{}, 1)}
 }
 
 // post adds a command.
@@ -79,7 +81,7 @@ func (o *outbox) add(i item, counts bool) {
 		o.mu.Unlock()
 		return
 	}
-	o.items = append(o.items, i)
+	*o.nextLocked() = i
 	o.replies++
 	if counts {
 		o.sent++
@@ -106,7 +108,7 @@ func (o *outbox) Deliver(d broker.Delivery) {
 	if h := o.handed[d.Consumer]; h != nil && d.Kind == broker.MessageDelivery {
 		h.add(&d)
 	}
-	o.items = append(o.items, item{delivery: d})
+	o.nextLocked().delivery = d
 	o.deliveries++
 	o.sent++
 	over := o.deliveries > o.limits.Deliveries
@@ -117,6 +119,20 @@ func (o *outbox) Deliver(d broker.Delivery) {
 	}
 }
 
+// nextLocked adds an empty item and returns it, to be filled in.
+func (o *outbox) nextLocked() *item {
+	switch {
+	case o.waiting == nil:
+		o.waiting = o.stock.piece()
+		o.last = o.waiting
+	case o.last.n == pieceItems:
+		o.last.next = o.stock.piece()
+		o.last = o.last.next
+	}
+	o.last.n++
+	return &o.last.items[o.last.n-1]
+}
+
 func (o *outbox) signal() {
 	select {
 	case o.wake <- struct{}{}:
@@ -124,19 +140,14 @@ func (o *outbox) signal() {
 	}
 }
 
-// take gets all that waits; if it gets something, it keeps spare as memory for
-// what comes next. more is false where nothing will follow.
-func (o *outbox) take(spare []item) (taken []item, more bool) {
+// take gets all that waits; nil: there is nothing. more is false where nothing will
+// follow.
+func (o *outbox) take() (taken *piece, more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.writing = len(o.items) > 0; o.writing {
-		taken, o.items = o.items, spare[:0]
-		return taken, true
-	}
-	if cap(o.items) > idleItems {
-		o.items = nil
-	}
-	return nil, !o.ended
+	taken, o.waiting, o.last = o.waiting, nil, nil
+	o.writing = taken != nil
+	return taken, o.writing || !o.ended
 }
 
 // written says how much of what was taken has been written.
@@ -184,5 +195,5 @@ func (o *outbox) finish() {
 func (o *outbox) activity() (sent uint64, busy bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sent, o.writing || len(o.items) > 0
+	return o.sent, o.writing || o.waiting != nil
 }

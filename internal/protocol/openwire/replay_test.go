@@ -251,7 +251,7 @@ func playBack(h *house, rec recording) map[int]*replayed {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		c.event(h, e.From, frame[sizeBytes:], numbers)
+		c.event(h, e.From, frame[wire.SizeBytes:], numbers)
 	}
 	synctest.Wait()
 	return conns

@@ -17,10 +17,6 @@ import (
 	"github.com/nixiemq/nixie/internal/queue"
 )
 
-// readBufferBytes is how much is read from the socket at once. Larger frames are
-// read straight into memory of their own.
-const readBufferBytes = 8 << 10
-
 // Reasons for which a session ends that need no more words.
 var (
 	errRefused  = errors.New("the connection was refused")
@@ -42,15 +38,23 @@ type session struct {
 	helped sync.WaitGroup // what Serve has started
 
 	dec        *wire.Decoder
-	in         *bufio.Reader
+	socket     *pulseReader
+	in         *bufio.Reader // before socket
 	peer       wire.WireFormat
 	settings   wire.Settings
 	client     *client            // nil until ConnectionInfo
 	generation generation         // of the client's connections
+	named      named              // by the last acknowledgement
 	refused    bool               // ConnectionInfo failed, and the end is near
 	unasked    func(error)        // tells the client of the failure of what it does not wait for
 	unsent     func(error)        // the same for a send
 	negotiated chan wire.Settings // takes one value, for the watch
+}
+
+// named is a producer with its text.
+type named struct {
+	id   wire.ProducerID
+	text string
 }
 
 // Serve serves one connection until it ends or ctx does, and closes it. It
@@ -73,9 +77,10 @@ func (s *Server) newSession(ctx context.Context, conn net.Conn) *session {
 		dec:        wire.NewDecoder(),
 		negotiated: make(chan wire.Settings, 1),
 	}
-	n.out = newOutbox(s.o.Limits, cancel)
+	n.out = newOutbox(s.o.Limits, &s.stock, cancel)
 	n.writer = newWriter(n.out, conn, s.o.Clock)
-	n.in = bufio.NewReaderSize(&pulseReader{r: conn, pulse: n.pulse}, readBufferBytes)
+	n.socket = &pulseReader{r: conn, pulse: n.pulse}
+	n.in = bufio.NewReaderSize(n.socket, readBufferBytes)
 	n.unasked = n.tell
 	n.unsent = func(err error) { n.tell(sendError(err)) }
 	return n
@@ -129,6 +134,9 @@ func (s *session) end(server context.Context) {
 	})
 	s.out.finish()
 	s.helped.Wait()
+	if s.in.Size() > readBufferBytes {
+		s.server.stock.giveReader(s.in)
+	}
 	if n := s.writer.lost; n > 0 {
 		s.log.LogAttrs(server, slog.LevelDebug, "dispatches were left out: their messages had gone", slog.Int(keyCount, n))
 	}

@@ -1,6 +1,7 @@
 package openwire
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -59,18 +60,10 @@ func (s *session) hello() (state, error) {
 // commands carries out what the client sends, until it shuts down.
 func (s *session) commands() (state, error) {
 	for {
-		s.pulse.waiting.Store(true)
-		frame, err := wire.ReadFrame(s.in, s.settings.MaxFrame)
-		s.pulse.waiting.Store(false)
-		if err != nil {
-			if s.client == nil && errors.Is(err, io.EOF) {
-				return nil, nil // nothing of the client's is left: as good as a ShutdownInfo
-			}
-			return nil, fmt.Errorf("read: %w", hungUp(err))
-		}
-		ds, err := s.dec.Decode(frame)
+		ds, err := s.command()
 		if err == nil {
 			err = s.carryOut(ds)
+			s.dec.Reuse(ds)
 		}
 		if err == nil {
 			err = s.out.wait(s.ctx)
@@ -83,6 +76,44 @@ func (s *session) commands() (state, error) {
 			return nil, err
 		}
 	}
+}
+
+// command reads the next command. One that fits into the buffer is decoded there.
+func (s *session) command() (wire.DataStructure, error) {
+	s.fit()
+	s.pulse.waiting.Store(true)
+	frame, whole, err := wire.PeekFrame(s.in, s.settings.MaxFrame)
+	if err == nil && !whole {
+		frame, err = wire.ReadFrame(s.in, s.settings.MaxFrame)
+	}
+	s.pulse.waiting.Store(false)
+	switch {
+	case s.client == nil && errors.Is(err, io.EOF):
+		return nil, errShutdown // nothing of the client's is left: as good as a ShutdownInfo
+	case err != nil:
+		return nil, fmt.Errorf("read: %w", hungUp(err))
+	case !whole:
+		return s.dec.Decode(frame)
+	}
+	ds, err := s.dec.DecodeLent(frame)
+	_, _ = s.in.Discard(wire.SizeBytes + len(frame)) // it is in the buffer
+	return ds, err
+}
+
+// fit takes a large buffer to read into where the client sends more at once than
+// the small one holds, and gives it back where it does not any more.
+func (s *session) fit() {
+	large := s.in.Size() > readBufferBytes
+	switch {
+	case s.in.Buffered() > 0:
+		return
+	case !large && s.socket.most >= readBufferBytes:
+		s.in = s.server.stock.largeReader(s.socket)
+	case large && s.socket.most < readBufferBytes:
+		s.server.stock.giveReader(s.in)
+		s.in = bufio.NewReaderSize(s.socket, readBufferBytes)
+	}
+	s.socket.most = 0
 }
 
 // hungUp tells the end of the stream between two frames from one within a frame.

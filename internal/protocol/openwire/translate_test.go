@@ -40,7 +40,7 @@ func messageVectors(t *testing.T) map[string]*wire.Message {
 			}
 			dec := wire.NewDecoder()
 			dec.Negotiated(wire.Settings{Version: 12, StackTrace: true})
-			ds, err := dec.Decode(frame[sizeBytes:])
+			ds, err := dec.Decode(frame[wire.SizeBytes:])
 			if err != nil {
 				t.Fatalf("%s %s: %v", kind, c.Name, err)
 			}

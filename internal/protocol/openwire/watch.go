@@ -18,15 +18,18 @@ type pulse struct {
 	waiting atomic.Bool   // the reader waits for the peer, not the peer for it
 }
 
-// A pulseReader counts what arrives.
+// A pulseReader counts what arrives. most, the most bytes that one Read gave since it
+// was last looked at, is the reader's.
 type pulseReader struct {
 	r     io.Reader
 	pulse *pulse
+	most  int
 }
 
 func (r *pulseReader) Read(b []byte) (int, error) {
 	n, err := r.r.Read(b)
 	r.pulse.signs.Add(uint64(n))
+	r.most = max(r.most, n)
 	return n, err
 }
 

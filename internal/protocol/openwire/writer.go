@@ -13,15 +13,9 @@ import (
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
 
-const (
-	// flushBytes is how much the writer collects before it writes. Twice as much is
-	// the most it gives to one Write, so that the progress of large frames is seen.
-	flushBytes = 64 << 10
-	// idleBytes is the largest buffer an idle connection keeps.
-	idleBytes = 4 << 10
-	// idleItems is the longest list of items an idle connection keeps.
-	idleItems = 32
-)
+// flushBytes is how much the writer collects before it writes. Twice as much is
+// the most it gives to one Write, so that the progress of large frames is seen.
+const flushBytes = 64 << 10
 
 // A writer encodes what an outbox holds and writes it. Its fields belong to the
 // goroutine of run, but for since.
@@ -31,10 +25,10 @@ type writer struct {
 	clock clock.Clock
 	enc   *wire.Encoder
 	outgoing
-	buf  []byte
-	now  int64 // when items were last taken, Unix milliseconds
-	done tally // of what is in buf
-	lost int   // deliveries whose message had gone before their turn
+	buf  *buffer // what is encoded and not yet written; nil: nothing
+	now  int64   // when items were last taken, Unix milliseconds
+	done tally   // of what is in buf
+	lost int     // deliveries whose message had gone before their turn
 
 	// since is when the present Write began, Unix nanoseconds; 0: there is none.
 	since atomic.Int64
@@ -47,28 +41,25 @@ func newWriter(out *outbox, conn io.Writer, c clock.Clock) *writer {
 // run writes until everything is written after the outbox's end, until ctx ends,
 // or until the connection fails.
 func (w *writer) run(ctx context.Context) error {
-	var spare []item
 	for {
-		items, more := w.out.take(spare)
-		if len(items) > 0 {
+		taken, more := w.out.take()
+		if taken != nil {
 			w.now = w.clock.Now().UnixMilli()
-			for i := range items {
-				if err := w.item(&items[i]); err != nil {
-					return err
+			for taken != nil {
+				for i := range taken.items[:taken.n] {
+					if err := w.item(&taken.items[i]); err != nil {
+						return err
+					}
+					taken.items[i] = item{}
 				}
-				items[i] = item{}
+				next := taken.next
+				w.out.stock.givePiece(taken)
+				taken = next
 			}
-			spare = items
 			continue // what has come meanwhile goes along
 		}
 		if err := w.flush(); err != nil || !more {
 			return err
-		}
-		if cap(spare) > idleItems {
-			spare = nil
-		}
-		if cap(w.buf) > idleBytes {
-			w.buf = nil
 		}
 		select {
 		case <-w.out.wake:
@@ -81,6 +72,9 @@ func (w *writer) run(ctx context.Context) error {
 // item encodes one item, and writes when enough has come together.
 func (w *writer) item(i *item) error {
 	w.done.count(i)
+	if w.buf == nil {
+		w.buf = w.out.stock.buffer()
+	}
 	var err error
 	switch {
 	case i.settings != nil:
@@ -88,7 +82,7 @@ func (w *writer) item(i *item) error {
 	case i.generation != 0:
 		w.outgoing.generation = i.generation
 	case i.command != nil:
-		if w.buf, err = w.enc.Append(w.buf, i.command); err != nil {
+		if w.buf.b, err = w.enc.Append(w.buf.b, i.command); err != nil {
 			return fmt.Errorf("encode %T: %w", i.command, err)
 		}
 	default:
@@ -96,7 +90,7 @@ func (w *writer) item(i *item) error {
 			return err
 		}
 	}
-	if len(w.buf) >= flushBytes {
+	if len(w.buf.b) >= flushBytes {
 		return w.flush()
 	}
 	return nil
@@ -123,7 +117,7 @@ func (w *writer) delivery(d *broker.Delivery) error {
 	}
 	dispatch, err := w.dispatch(d, w.now)
 	if err == nil {
-		w.buf, err = w.enc.Append(w.buf, dispatch)
+		w.buf.b, err = w.enc.Append(w.buf.b, dispatch)
 	}
 	if err != nil {
 		if d.Kind != broker.MessageDelivery {
@@ -137,7 +131,10 @@ func (w *writer) delivery(d *broker.Delivery) error {
 
 // flush writes what has been encoded.
 func (w *writer) flush() error {
-	for b := w.buf; len(b) > 0; {
+	if w.buf == nil {
+		return nil
+	}
+	for b := w.buf.b; len(b) > 0; {
 		n := len(b)
 		if n > 2*flushBytes { // else a little would be left for a Write of its own
 			n = flushBytes
@@ -150,10 +147,8 @@ func (w *writer) flush() error {
 		}
 		b = b[n:]
 	}
-	w.buf = w.buf[:0]
-	if cap(w.buf) > 4*flushBytes {
-		w.buf = nil
-	}
+	w.out.stock.giveBuffer(w.buf)
+	w.buf = nil
 	if w.done != (tally{}) {
 		w.out.written(w.done)
 		w.done = tally{}

@@ -33,8 +33,28 @@ func (d *Decoder) Negotiated(s Settings) {
 // Byte fields of the result alias frame, which must not be written to as long
 // as they are in use; strings do not. Objects from the cache are shared with
 // other results: nobody may change them in place.
-func (d *Decoder) Decode(frame []byte) (DataStructure, error) {
+func (d *Decoder) Decode(frame []byte) (DataStructure, error) { return d.decode(frame, false) }
+
+// DecodeLent is Decode of a frame that is only lent: nothing of the result aliases it.
+func (d *Decoder) DecodeLent(frame []byte) (DataStructure, error) { return d.decode(frame, true) }
+
+// Reuse gives a result back of which nothing is needed any more but what its fields
+// refer to, ids of messages excepted: a later result is made of it.
+func (d *Decoder) Reuse(ds DataStructure) {
+	switch x := ds.(type) {
+	case *Message:
+		d.r.reuseID(x.MessageID)
+		d.r.message = x
+	case *MessageAck:
+		d.r.reuseID(x.FirstMessageID)
+		d.r.reuseID(x.LastMessageID)
+		d.r.ack = x
+	}
+}
+
+func (d *Decoder) decode(frame []byte, lent bool) (DataStructure, error) {
 	r := &d.r
+	r.lent = lent
 	r.b, r.p, r.err, r.bits, r.bitPos, r.depth = frame, 0, nil, nil, 0, 0
 	if !d.negotiated && (len(frame) == 0 || frame[0] != CodeWireFormatInfo) {
 		return nil, fmt.Errorf("first frame is no WireFormatInfo: %w", message.ErrInvalid)

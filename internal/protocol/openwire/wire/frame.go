@@ -40,10 +40,7 @@ func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 		n, err := io.ReadFull(r, frame[have:])
 		have += n
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return nil, err
+			return nil, endWithin(err, true)
 		}
 		if int64(have) == size {
 			return frame, nil
@@ -54,22 +51,51 @@ func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
+// SizeBytes is the length of the size in front of a frame.
+const SizeBytes = 4
+
+// PeekFrame waits for a frame of which r's buffer can hold the whole, and returns its
+// body in r's memory: it is good until r is used again, and remains to be discarded
+// with the SizeBytes before it. whole is false for a larger one, and for a size that
+// ReadFrame refuses: that is what is left to do. Errors are as ReadFrame's.
+func PeekFrame(r *bufio.Reader, limit int64) (frame []byte, whole bool, err error) {
+	head, err := r.Peek(SizeBytes)
+	if err != nil {
+		return nil, false, endWithin(err, len(head) > 0)
+	}
+	size := int64(int32(binary.BigEndian.Uint32(head)))
+	if size < 1 || size > limit || size > int64(r.Size()-SizeBytes) {
+		return nil, false, nil
+	}
+	frame, err = r.Peek(SizeBytes + int(size))
+	if err != nil {
+		return nil, false, endWithin(err, true)
+	}
+	return frame[SizeBytes:], true, nil
+}
+
+// endWithin is the error of the end of the stream, which is another one within a
+// frame.
+func endWithin(err error, within bool) error {
+	if within && errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
 // readSize reads the size of a frame. From a bufio.Reader it does so without
 // allocating.
 func readSize(r io.Reader) (int64, error) {
 	if br, ok := r.(*bufio.Reader); ok {
-		head, err := br.Peek(4)
+		head, err := br.Peek(SizeBytes)
 		if err != nil {
-			if len(head) > 0 && errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return 0, err
+			return 0, endWithin(err, len(head) > 0)
 		}
 		size := int64(int32(binary.BigEndian.Uint32(head)))
-		_, err = br.Discard(4)
+		_, err = br.Discard(SizeBytes)
 		return size, err
 	}
-	var head [4]byte
+	var head [SizeBytes]byte
 	_, err := io.ReadFull(r, head[:])
 	return int64(int32(binary.BigEndian.Uint32(head[:]))), err
 }

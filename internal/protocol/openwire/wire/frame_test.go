@@ -49,6 +49,18 @@ func TestReadFrame(t *testing.T) {
 					t.Errorf("%s: got %.20q, %v, want %.20q, %v", kind, got, err, test.want, test.err)
 				}
 			}
+			for _, size := range []int{16, 1 << 20} {
+				r := bufio.NewReaderSize(iotest.OneByteReader(bytes.NewReader(test.stream)), size)
+				got, whole, err := PeekFrame(r, test.limit)
+				if err == nil && !whole {
+					got, err = ReadFrame(r, test.limit)
+				} else if _, err := r.Discard(r.Buffered()); err != nil {
+					t.Error(err)
+				}
+				if !errors.Is(err, test.err) || !bytes.Equal(got, test.want) || whole && len(got)+SizeBytes > r.Size() {
+					t.Errorf("peeked with a buffer of %d: got %.20q, %t, %v, want %.20q, %v", size, got, whole, err, test.want, test.err)
+				}
+			}
 		})
 	}
 }
@@ -74,6 +86,10 @@ func TestReadFramePassesErrorsOn(t *testing.T) {
 		r := io.MultiReader(bytes.NewReader(have), iotest.ErrReader(broken))
 		if _, err := ReadFrame(r, 100); !errors.Is(err, broken) {
 			t.Errorf("after %x: %v", have, err)
+		}
+		r = io.MultiReader(bytes.NewReader(have), iotest.ErrReader(broken))
+		if _, _, err := PeekFrame(bufio.NewReader(r), 100); !errors.Is(err, broken) {
+			t.Errorf("peeked, after %x: %v", have, err)
 		}
 	}
 }

@@ -106,7 +106,8 @@ func FuzzDecode(f *testing.F) {
 }
 
 // FuzzStream decodes a stream of frames with one cache, and sends what it was
-// over another connection.
+// over another connection. A decoder that is only lent the frames, and uses its
+// results again, gives the same.
 func FuzzStream(f *testing.F) {
 	for _, s := range []byte{2 | 11<<4, 3 | 11<<4, 11 | 11<<4} {
 		_, e := pair(fuzzSettings(s))
@@ -118,6 +119,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, b byte) {
 		d, _ := pair(fuzzSettings(b))
+		lent, _ := pair(fuzzSettings(b))
 		back, e := pair(fuzzSettings(b ^ 1))
 		for r := bytes.NewReader(stream); ; {
 			frame, err := ReadFrame(r, 1<<20)
@@ -125,9 +127,16 @@ func FuzzStream(f *testing.F) {
 				return
 			}
 			ds, err := d.Decode(frame)
+			copied := bytes.Clone(frame)
+			same, lentErr := lent.DecodeLent(copied)
+			clear(copied)
+			if (err == nil) != (lentErr == nil) || !reflect.DeepEqual(ds, same) {
+				t.Fatalf("%+v, %v\nof a lent frame is\n%+v, %v", ds, err, same, lentErr)
+			}
 			if err != nil {
 				return
 			}
+			lent.Reuse(same)
 			again, err := e.Append(nil, ds)
 			if errors.Is(err, message.ErrOverLimit) {
 				continue

@@ -628,7 +628,7 @@ func (r *reader) nestedMessageID() *MessageID {
 	if !r.enter(CodeMessageID) {
 		return nil
 	}
-	x := new(MessageID)
+	x := r.newMessageID()
 	x.read(r)
 	r.depth--
 	return x

@@ -30,6 +30,47 @@ type reader struct {
 	depth      int
 	cache      readCache
 	names      *nameTable
+
+	lent    bool     // the frame is: byte fields are copied
+	message *Message // to be used again, as ack and ids
+	ack     *MessageAck
+	ids     []*MessageID // two at the most
+}
+
+// maxReused is how many ids are kept for use again: an acknowledgement has two.
+const maxReused = 2
+
+func (r *reader) reuseID(id *MessageID) {
+	if id != nil && len(r.ids) < maxReused {
+		r.ids = append(r.ids, id)
+	}
+}
+
+// newMessageID makes a message id, of one that is used again if there is one.
+func (r *reader) newMessageID() *MessageID {
+	n := len(r.ids) - 1
+	if n < 0 {
+		return new(MessageID)
+	}
+	id := r.ids[n]
+	r.ids = r.ids[:n]
+	*id = MessageID{}
+	return id
+}
+
+// newCommand makes the object of a frame, of one that is used again if there is one.
+func (r *reader) newCommand(code byte) DataStructure {
+	switch {
+	case code == CodeMessageAck && r.ack != nil:
+		x := r.ack
+		*x, r.ack = MessageAck{}, nil
+		return x
+	case isMessage(code) && firstVersion(code) <= r.version && r.message != nil:
+		x := r.message
+		*x, r.message = Message{Kind: message.BodyKind(code)}, nil
+		return x
+	}
+	return newObject(code, r.version)
 }
 
 // fail keeps the first error and ends the frame.
@@ -48,7 +89,7 @@ func (r *reader) frame() DataStructure {
 	if code == CodeNull {
 		return nil
 	}
-	ds := newObject(code, r.version)
+	ds := r.newCommand(code)
 	if ds == nil {
 		r.fail("unknown data type %d in version %d", code, r.version)
 		return nil
@@ -171,12 +212,17 @@ func (r *reader) const8() (v [8]byte) {
 	return v
 }
 
-// bytes reads a byte field; the result aliases the frame and is nil for null.
+// bytes reads a byte field; the result aliases the frame, unless that is lent, and is
+// nil for null.
 func (r *reader) bytes() []byte {
 	if !r.flag() {
 		return nil
 	}
-	return r.take(int(r.int32()))
+	b := r.take(int(r.int32()))
+	if r.lent && b != nil {
+		return append(make([]byte, 0, len(b)), b...)
+	}
+	return b
 }
 
 // text reads a string field (OpenWire 4.5).

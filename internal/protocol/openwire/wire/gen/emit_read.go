@@ -170,7 +170,11 @@ func (e *emitter) readNested(of string) {
 	name := objectName(of)
 	e.f("func (r *reader) nested%s() *%s {\n", name, name)
 	e.f("if !r.enter(Code%s) {\nreturn nil\n}\n", name)
-	e.f("x := new(%s)\nx.read(r)\nr.depth--\nreturn x\n}\n\n", name)
+	made := "new(" + name + ")"
+	if name == "MessageID" {
+		made = "r.newMessageID()"
+	}
+	e.f("x := %s\nx.read(r)\nr.depth--\nreturn x\n}\n\n", made)
 }
 
 func (e *emitter) readCached(of string) {
