@@ -39,6 +39,7 @@ type Broker struct {
 	policies     atomic.Pointer[func(message.Destination) Policy] // changed with creating held
 	lifetimes    atomic.Bool                                      // Options.Lifetimes, and unrouted Options.Unrouted; the same
 	unrouted     atomic.Bool
+	declared     atomic.Bool // Options.OnlyDeclared; the same
 
 	pasts      map[message.Destination]*past // guarded by mu; nil: the topic keeps nothing
 	remembered uint64                        // guarded by mu: messages that were kept so far
@@ -116,6 +117,7 @@ func New(o Options) (*Broker, error) {
 	b.policies.Store(&o.Policy)
 	b.lifetimes.Store(o.Lifetimes)
 	b.unrouted.Store(o.Unrouted)
+	b.declared.Store(o.OnlyDeclared)
 	b.pasts = map[message.Destination]*past{}
 	b.consuming, b.producing = newCensus(), newCensus()
 	b.branches = newBranches()

@@ -212,6 +212,9 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 	if err := c.info.Principal.Check(access.Create, d); err != nil && !b.there(d) {
 		return err
 	}
+	if err := b.makesOnUse(d); err != nil && !d.IsTemporary() && !b.there(d) {
+		return err
+	}
 	if d.IsQueue() {
 		if _, err := b.makeQueue(d, c.info.ID); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -177,6 +178,7 @@ func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) err
 		b.mu.Unlock()
 		for _, d := range there {
 			if err := k.attach(ctx, d, sel); err != nil {
+				k.detach(queue.Detach{Last: -1, Cause: message.Closed}, nil)
 				return err
 			}
 		}
@@ -225,10 +227,21 @@ func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Sel
 	}
 	select {
 	case err := <-answered:
+		if err != nil {
+			k.leave(d)
+		}
 		return err
 	case <-d.ended:
 		return errStopped
 	}
+}
+
+// leave forgets a destination that did not take the consumer.
+func (k *consumer) leave(d *destination) {
+	d.removeReader(k)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.places = slices.DeleteFunc(k.places, func(p *destination) bool { return p == d })
 }
 
 // An Ack is what a client says of messages it has: see queue.Ack.

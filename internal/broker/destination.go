@@ -76,6 +76,7 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Properties:  b.o.Properties,
 		Grouped:     sub == nil,
 		Gather:      gatherOf(&policy, sub),
+		Bounds:      boundsOf(&policy, sub),
 		Tells:       policy.Advisories.tells(sub),
 	}
 	d.rules, d.exclusive = policy.Rules, policy.Exclusive
@@ -377,4 +378,13 @@ func gatherOf(p *Policy, sub *subscription) queue.Gather {
 		return queue.Gather{}
 	}
 	return queue.Gather{Consumers: p.Gather.Consumers, Wait: p.Gather.Wait.Milliseconds()}
+}
+
+// boundsOf are how much a queue may have. A subscription keeps messages for whom it
+// was made, whether they are there or not.
+func boundsOf(p *Policy, sub *subscription) queue.Bounds {
+	if sub != nil {
+		return queue.Bounds{Ring: p.RingSize}
+	}
+	return queue.Bounds{Consumers: p.MaxConsumers, Ring: p.RingSize, Purge: p.PurgeAlone}
 }

@@ -21,7 +21,8 @@ type expansion struct {
 	from   string // the connection that sends it
 	path   []message.Destination
 	copies []copyFor
-	queues map[*destination]bool // that have a copy: whatever the ways to it, one is enough
+	queues map[*destination]bool        // that have a copy: whatever the ways to it, one is enough
+	kept   map[message.Destination]bool // queues whose filter did not let the message in
 }
 
 // expand lists the copies of a message: one for each queue of a composite, one for
@@ -71,10 +72,22 @@ func (x *expansion) send(to message.Destination, m *message.Message) error {
 		err = x.virtual(to, m)
 	}
 	if err == nil && here {
-		err = x.deliver(to, m)
+		if f := x.i.filters[to]; f != nil && !x.b.selects(f, m) {
+			x.keepOut(to)
+		} else {
+			err = x.deliver(to, m)
+		}
 	}
 	x.path = x.path[:len(x.path)-1]
 	return err
+}
+
+// keepOut notes that a queue's filter did not let the message in.
+func (x *expansion) keepOut(queue message.Destination) {
+	if x.kept == nil {
+		x.kept = map[message.Destination]bool{}
+	}
+	x.kept[queue] = true
 }
 
 // forward hands a message on as composites say. here is whether the destination

@@ -14,6 +14,17 @@ import (
 type Interceptors struct {
 	VirtualTopics []VirtualTopic
 	Composites    []Composite
+	// Filters are queues that take only some of what is sent to them.
+	Filters []Filter
+}
+
+// A Filter lets into a queue what its selector selects (the filter of a queue of
+// HornetQ and Artemis). What it does not let in is dropped, or becomes a dead letter
+// where the queue's rules say so of what nobody gets. Dead letters, and what is
+// moved by hand, come in all the same.
+type Filter struct {
+	Destination message.Destination // one queue
+	Selector    string
 }
 
 // A VirtualTopic gives a copy of what is sent to a topic to every queue there is
@@ -55,6 +66,7 @@ type Forward struct {
 type interceptors struct {
 	virtual    []VirtualTopic
 	composites []composite
+	filters    map[message.Destination]*selector.Selector
 }
 
 type composite struct {
@@ -83,6 +95,16 @@ func (i Interceptors) compile() (*interceptors, error) {
 			all.selectors = append(all.selectors, sel)
 		}
 		c.composites = append(c.composites, all)
+	}
+	for _, f := range i.Filters {
+		sel, err := parseSelector(f.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("filter of %s: %w", f.Destination, err)
+		}
+		if c.filters == nil {
+			c.filters = map[message.Destination]*selector.Selector{}
+		}
+		c.filters[f.Destination] = sel
 	}
 	if circle := c.circle(); circle != "" {
 		return nil, fmt.Errorf("composite destinations lead in a circle, %s: %w", circle, message.ErrInvalid)
@@ -156,7 +178,7 @@ func (i *interceptors) apply(d message.Destination) bool {
 			return true
 		}
 	}
-	return false
+	return i.filters[d] != nil
 }
 
 // ofPattern reports whether a consumer of a queue pattern makes a queue of that very

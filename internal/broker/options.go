@@ -61,6 +61,8 @@ type Options struct {
 	AdvisoryTopic func(EventKind, message.Destination) message.Destination
 	// Lifetimes says that some Policy has a Lifetime; false: nobody looks for them.
 	Lifetimes bool
+	// OnlyDeclared says that some Policy has OnlyDeclared; false: nobody looks.
+	OnlyDeclared bool
 	// Unrouted says that the Rules of some Policy have DeadLetterUnrouted; false:
 	// nobody looks for them.
 	Unrouted bool
@@ -85,6 +87,15 @@ type Policy struct {
 	Recovery Recovery // of a topic
 	// Gather is what a queue waits for before it hands out.
 	Gather Gather
+	// MaxConsumers is how many consumers a queue may have at a time, RingSize how many
+	// messages may wait (of a durable subscription, too), and PurgeAlone drops a
+	// queue's messages while it has no consumer (see queue.Bounds). The zero values
+	// bound nothing.
+	MaxConsumers int
+	RingSize     int64
+	PurgeAlone   bool
+	// OnlyDeclared refuses clients that use a destination which is not there yet.
+	OnlyDeclared bool
 }
 
 // A Gather is how many consumers a queue waits for before it hands anything out, and

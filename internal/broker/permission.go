@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"fmt"
+
 	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
 )
@@ -14,7 +16,7 @@ func (c *Connection) MayProduce(d message.Destination) error { return c.may(acce
 // yet (R-XML-31).
 func (c *Connection) may(op access.Operation, d message.Destination) error {
 	p := c.info.Principal
-	if p == nil {
+	if p == nil && !c.b.declared.Load() {
 		return nil
 	}
 	if err := p.Check(op, d); err != nil {
@@ -67,8 +69,20 @@ func (c *Connection) mayCreate(d message.Destination) error {
 	if d.IsPattern() || d.IsTemporary() {
 		return nil
 	}
-	if err := c.info.Principal.Check(access.Create, d); err != nil && !c.b.there(d) {
+	err := c.info.Principal.Check(access.Create, d)
+	if err == nil {
+		err = c.b.makesOnUse(d)
+	}
+	if err != nil && !c.b.there(d) {
 		return err
+	}
+	return nil
+}
+
+// makesOnUse is ErrNotFound where a destination is not made by a client's use of it.
+func (b *Broker) makesOnUse(d message.Destination) error {
+	if b.declared.Load() && !d.IsAdvisory() && b.policy(d).OnlyDeclared {
+		return fmt.Errorf("%s does not exist, and is not made by its first use: %w", d, message.ErrNotFound)
 	}
 	return nil
 }

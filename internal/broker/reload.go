@@ -13,8 +13,8 @@ type Reload struct {
 	Policy       func(message.Destination) Policy // nil: the defaults
 	Interceptors Interceptors
 	Destinations []message.Destination // made if they are not there; those that are stay
-	// Lifetimes and Unrouted are as in Options.
-	Lifetimes, Unrouted bool
+	// Lifetimes, Unrouted and OnlyDeclared are as in Options.
+	Lifetimes, Unrouted, OnlyDeclared bool
 }
 
 // Reload makes other options hold: for destinations that are there from their next
@@ -54,6 +54,7 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 	b.interceptors.Store(i)
 	b.lifetimes.Store(r.Lifetimes)
 	b.unrouted.Store(r.Unrouted)
+	b.declared.Store(r.OnlyDeclared)
 	b.mu.Lock()
 	clear(b.virtual)
 	clear(b.pasts) // what a topic keeps is begun anew by the new policy
@@ -83,7 +84,7 @@ func (d *destination) setPolicy(p *Policy) {
 	d.rules, d.exclusive = p.Rules, p.Exclusive
 	d.mu.Unlock()
 	d.advisories = p.Advisories
-	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub), AckTimeout: p.AckTimeout.Milliseconds()})
+	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub), Bounds: boundsOf(p, d.sub), AckTimeout: p.AckTimeout.Milliseconds()})
 }
 
 // forOne reports whether a queue's messages go to one consumer at a time, whatever

@@ -65,7 +65,7 @@ var settingOrder = []string{
 	setDeadLetterAddress, setAutoDeadLetter, setDeadLetterPrefix, setDeadLetterSuffix, setNoRoute,
 	setExpiryAddress, setAutoExpiry, setExpiryPrefix, setExpirySuffix,
 	setNoExpiry, setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay,
-	setExclusive,
+	setExclusive, setMaxConsumers, setConsumersBefore, setDelayBefore, setRing, setPurge, setAutoCreateQueues, setAutoCreateAddresses,
 }
 
 // Prefixes of HornetQ's addresses of JMS destinations (R-HQ-02).
@@ -174,6 +174,12 @@ func (m merged) bool(name string) bool {
 	return err == nil && b
 }
 
+// denies reports whether a truth value is set, and false.
+func (m merged) denies(name string) bool {
+	b, err := parseBool(m.text(name))
+	return err == nil && !b
+}
+
 // float gives a number with a fraction.
 func (m merged) float(name string, def float64) float64 {
 	v, ok := m.values[name]
@@ -189,7 +195,7 @@ func (m merged) float(name string, def float64) float64 {
 
 // policy tells what holds for a destination.
 func (s *AddressSettings) policy(d message.Destination) Effective {
-	m := s.merge(s.address(d))
+	m := s.mergeFor(d)
 	e := Effective{Found: m.first != nil}
 	e.Destination = d
 	e.PrioritizedMessages = true // R-HQ-90
@@ -215,8 +221,52 @@ func (s *AddressSettings) policy(d message.Destination) Effective {
 		e.Rules.Origins = redelivery.ArtemisOrigins
 	}
 	e.Lifetime = lifetime(m)
-	e.AllConsumersExclusive = m.bool(setExclusive)
+	s.ofQueue(d, m, &e.PolicyEntry)
 	return e
+}
+
+// ofQueue sets what holds for a queue as such: its consumers, and what it keeps.
+func (s *AddressSettings) ofQueue(d message.Destination, m merged, p *PolicyEntry) {
+	p.AllConsumersExclusive = m.bool(setExclusive)
+	p.MaxConsumers = int(min(max(m.int(setMaxConsumers, 0), 0), math.MaxInt32))
+	p.RingSize = max(m.int(setRing, 0), 0)
+	p.PurgeOnNoConsumers = m.bool(setPurge)
+	p.OnlyDeclared = m.denies(setAutoCreateAddresses) || d.IsQueue() && m.denies(setAutoCreateQueues)
+	n, wait := m.int(setConsumersBefore, 0), m.int(setDelayBefore, -1)
+	if n <= 0 || wait == 0 {
+		return // nothing to wait for: a time alone is none
+	}
+	p.ConsumersBeforeDispatch, p.TimeBeforeDispatch = int(min(n, math.MaxInt32)), WithoutEnd
+	if wait > 0 {
+		p.TimeBeforeDispatch = redelivery.FromMillis(wait)
+	}
+}
+
+// mergeFor collects what holds for a destination: what its address has, and what a
+// queue of another name than its address has of its own.
+func (s *AddressSettings) mergeFor(d message.Destination) merged {
+	m := s.merge(s.address(d))
+	for _, v := range s.ownOf(d) {
+		m.values[v.Name], m.own[v.Name] = v, true
+	}
+	return m
+}
+
+// ownOf are the settings of a queue of another name than its address.
+func (s *AddressSettings) ownOf(d message.Destination) []Setting {
+	address, ok := s.addressOf[d]
+	if !ok {
+		return nil
+	}
+	if i := s.exactly(address + fqqnSeparator + d.Name); i >= 0 {
+		return s.settings[i].listed()
+	}
+	return nil
+}
+
+// exactly finds the setting for a name that is no pattern; -1: there is none.
+func (s *AddressSettings) exactly(name string) int {
+	return slices.IndexFunc(s.settings, func(a addressSetting) bool { return a.pattern.exact() && a.pattern.text == name })
 }
 
 // redelivery makes the policy of what holds for an address.
@@ -405,7 +455,10 @@ func (s *AddressSettings) Matching(d message.Destination) []SettingPattern {
 
 func (s *AddressSettings) told(a *addressSetting) SettingPattern {
 	p := SettingPattern{Match: a.pattern.text, Source: a.source, Sample: message.Destination{Kind: message.Queue, Name: a.pattern.text}}
-	if a.pattern.literal {
+	if _, queue, ok := strings.Cut(a.pattern.text, fqqnSeparator); ok {
+		p.Sample.Name = queue
+	}
+	if a.pattern.exact() && s.product == artemis {
 		return p
 	}
 	words := slices.Clone(a.pattern.words)

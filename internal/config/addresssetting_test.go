@@ -385,3 +385,62 @@ func TestExclusiveQueues(t *testing.T) { // section 2.2, R-HQ-135
 		t.Errorf("the setting of c is gone: %s", p)
 	}
 }
+
+// TestQueueSettings is what the settings of an address, and a queue's own, say of its
+// consumers and of what it keeps (section 2.2, R-HQ-135).
+func TestQueueSettings(t *testing.T) {
+	t.Parallel()
+	r := coreConfig(t, artemisRoot, settingsXML(
+		[]string{"#", "dead-letter-address", "DLQ", "default-max-consumers", "5", "default-ring-size", "-1"},
+		[]string{"wait.#", "default-consumers-before-dispatch", "3"},
+		[]string{"wait.short", "default-delay-before-dispatch", "2500"},
+		[]string{"wait.not", "default-delay-before-dispatch", "0"},
+		[]string{"wait.time", "default-consumers-before-dispatch", "0", "default-delay-before-dispatch", "2500"},
+		[]string{"ring.#", "default-ring-size", "100", "default-purge-on-no-consumers", "true"},
+		[]string{"fixed.#", "auto-create-queues", "false"},
+		[]string{"closed.#", "auto-create-addresses", "false"})+
+		`<addresses>
+<address name="own"><anycast><queue name="own" max-consumers="1" ring-size="7" purge-on-no-consumers="true" consumers-before-dispatch="2" delay-before-dispatch="100"/></anycast></address>
+<address name="more"><anycast><queue name="more" max-consumers="-1"/></anycast></address>
+<address name="news"><multicast><queue name="archive" exclusive="true" max-consumers="2"/><queue name="audit" ring-size="9"/></multicast></address>
+<address name="in"><anycast><queue name="inbox" purge-on-no-consumers="true"/></anycast></address>
+</addresses>`).Resolver()
+	type kept struct {
+		consumers, gather int
+		wait              time.Duration
+		ring              int64
+		purge, declared   bool
+		exclusive         bool
+	}
+	for d, want := range map[message.Destination]kept{
+		queueNamed("x"):          {consumers: 5},
+		queueNamed("wait.x"):     {consumers: 5, gather: 3, wait: WithoutEnd},
+		queueNamed("wait.short"): {consumers: 5, gather: 3, wait: 2500 * time.Millisecond},
+		queueNamed("wait.not"):   {consumers: 5},
+		queueNamed("wait.time"):  {consumers: 5},
+		queueNamed("ring.x"):     {consumers: 5, ring: 100, purge: true},
+		queueNamed("fixed.x"):    {consumers: 5, declared: true},
+		topicNamed("fixed.x"):    {consumers: 5},
+		queueNamed("closed.x"):   {consumers: 5, declared: true},
+		topicNamed("closed.x"):   {consumers: 5, declared: true},
+		queueNamed("own"):        {consumers: 1, ring: 7, purge: true, gather: 2, wait: 100 * time.Millisecond},
+		queueNamed("more"):       {},
+		queueNamed("archive"):    {consumers: 2, exclusive: true},
+		queueNamed("audit"):      {consumers: 5, ring: 9},
+		topicNamed("news"):       {consumers: 5},
+		queueNamed("inbox"):      {consumers: 5, purge: true},
+		queueNamed("in"):         {consumers: 5},
+	} {
+		e := r.Policy(d)
+		got := kept{e.MaxConsumers, e.ConsumersBeforeDispatch, e.TimeBeforeDispatch, e.RingSize, e.PurgeOnNoConsumers, e.OnlyDeclared, e.AllConsumersExclusive}
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", d, got, want)
+		}
+		if to := e.Rules.DeadLetter.Target(d, redelivery.Subscription{}); to != queueNamed("DLQ") {
+			t.Errorf("%s: dead letters go to %s", d, to)
+		}
+	}
+	if !r.OnlyDeclared() || coreConfig(t, artemisRoot, "").Resolver().OnlyDeclared() {
+		t.Error("whether anybody need look")
+	}
+}

@@ -54,8 +54,15 @@ var corePart = &part{name: "core", fate: honoured, children: joined(
 	shut(leftOut, "it only tunes what Artemis logs", "logging"),
 	shutInside("federations", whyNotForwarded, "federation"),
 	shutInside("broker-connections", whyNotForwarded, "amqp-connection"),
-	shutInside("broker-plugins", "a plugin "+whyJavaCode+"; what it does to messages would not happen", "broker-plugin"),
+	[]*part{{name: "broker-plugins", fate: accepted, children: []*part{{name: "broker-plugin", fate: refused, opaque: true, harmless: loggingPlugins,
+		why: "a plugin " + whyJavaCode + "; what it does to messages would not happen. LoggingActiveMQServerPlugin and NotificationActiveMQServerPlugin do nothing to messages, and are a warning"}}}},
 )}
+
+// loggingPlugins are Artemis' own plugins that only tell what happens.
+var loggingPlugins = []string{
+	"org.apache.activemq.artemis.core.server.plugin.impl.LoggingActiveMQServerPlugin",
+	"org.apache.activemq.artemis.core.server.plugin.impl.NotificationActiveMQServerPlugin",
+}
 
 // wildcardsPart says how patterns are written (R-HQ-14).
 var wildcardsPart = &part{name: "wildcard-addresses", fate: honoured, role: roleWildcards, children: []*part{
@@ -79,15 +86,15 @@ var addressesPart = &part{name: "addresses", fate: accepted, children: []*part{{
 var addressQueuePart = &part{name: "queue", fate: accepted,
 	attrs: []attr{
 		{"name", text, "", honoured, ""},
-		{"max-consumers", integer, "-1", refused, "more consumers would be served than it allows; remove it if nothing relies on the limit"},
-		{"purge-on-no-consumers", boolean, "false", leftOut, whyKept},
+		{"max-consumers", integer, "", honoured, ""},
+		{"purge-on-no-consumers", boolean, "", honoured, ""},
 		{"exclusive", boolean, "", honoured, ""},
 		{"last-value", boolean, "false", refused, whyLastValue},
 		{"last-value-key", text, "", refused, whyLastValue},
 		{"non-destructive", boolean, "false", refused, "messages would be removed when they are acknowledged; remove it if nobody reads them twice"},
-		{"consumers-before-dispatch", integer, "0", leftOut, "the first consumer is served at once"},
-		{"delay-before-dispatch", integer, "-1", leftOut, "the first consumer is served at once"},
-		{"ring-size", integer, "-1", leftOut, whyKept},
+		{"consumers-before-dispatch", integer, "", honoured, ""},
+		{"delay-before-dispatch", integer, "", honoured, ""},
+		{"ring-size", integer, "", honoured, ""},
 		{"group-rebalance", boolean, "false", leftOut, whyGroups},
 		{"group-rebalance-pause-dispatch", boolean, "false", leftOut, whyGroups},
 		{"group-buckets", integer, "-1", leftOut, whyGroups},

@@ -22,6 +22,7 @@
 package config
 
 import (
+	"math"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/access"
@@ -211,7 +212,18 @@ type PolicyEntry struct {
 	// anything out, and TimeBeforeDispatch how long at the most, or alone; 0: it does
 	// not wait (consumersBeforeDispatchStarts, timeBeforeDispatchStarts).
 	ConsumersBeforeDispatch int
-	TimeBeforeDispatch      time.Duration
+	TimeBeforeDispatch      time.Duration // or WithoutEnd
+	// MaxConsumers is how many consumers a queue may have at a time; 0: any number.
+	MaxConsumers int
+	// RingSize is how many messages of a queue, or of a durable subscription, may wait
+	// for a consumer: for one more the first of them is dropped; 0: any number.
+	RingSize int64
+	// PurgeOnNoConsumers drops what a queue has when its last consumer goes, and what
+	// comes while there is none; default false.
+	PurgeOnNoConsumers bool
+	// OnlyDeclared refuses clients that use a queue or topic which is not there yet;
+	// default false: it is made.
+	OnlyDeclared bool
 	// Recovery is what of a topic is kept for retroactive consumers; nil: nothing.
 	// AlwaysRetroactive takes every consumer without a durable subscription for one.
 	Recovery          *Recovery
@@ -229,6 +241,9 @@ type PolicyEntry struct {
 	// Source is "FILE:LINE" of the entry.
 	Source string
 }
+
+// WithoutEnd is a time that does not pass.
+const WithoutEnd = time.Duration(math.MaxInt64)
 
 // Prefetch are the windows that take the place of a client's own defaults
 // (R-XML-20); nil: the client's stays.

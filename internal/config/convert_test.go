@@ -41,6 +41,7 @@ var placeless = []cmp.Option{
 	cmpopts.IgnoreFields(TimeStamping{}, "Source"),
 	cmpopts.IgnoreFields(VirtualTopic{}, "Source"),
 	cmpopts.IgnoreFields(CompositeDestination{}, "Source"),
+	cmpopts.IgnoreFields(QueueFilter{}, "Source"),
 	cmpopts.IgnoreFields(access.Options{}, "Source"),
 	cmpopts.IgnoreFields(access.User{}, "Source"),
 	cmpopts.IgnoreFields(access.Entry{}, "Source"),
@@ -158,6 +159,7 @@ func anyConfig(t *rapid.T) *Config {
 		p.Rules.DeadLetterUnrouted, p.Rules.KeepUnroutedDead, p.Rules.Origins = some("unrouted"), some("kept"), redelivery.Origins(rapid.IntRange(0, 2).Draw(t, "origins"))
 		if some("lifetime") {
 			bound := rapid.SampledFrom([]int64{-1, 0, 1500, 60_000})
+			p.MaxConsumers, p.RingSize, p.PurgeOnNoConsumers, p.OnlyDeclared = rapid.IntRange(0, 9).Draw(t, "max consumers"), rapid.Int64Range(0, 9).Draw(t, "ring"), some("purge"), some("declared")
 			p.ConsumersBeforeDispatch, p.TimeBeforeDispatch = rapid.IntRange(0, 9).Draw(t, "consumers"), time.Duration(rapid.IntRange(0, 9).Draw(t, "gathering"))*time.Second
 			p.Recovery, p.AlwaysRetroactive = &Recovery{Count: rapid.IntRange(0, 9).Draw(t, "recovered"), Bytes: rapid.IntRange(0, 9).Draw(t, "bytes"), Age: time.Duration(rapid.IntRange(0, 9).Draw(t, "age")) * time.Second}, some("retroactive")
 			p.Lifetime = &redelivery.Lifetime{Never: some("never"), Delay: bound.Draw(t, "life"), Least: bound.Draw(t, "least"), Most: bound.Draw(t, "most")}
@@ -243,6 +245,10 @@ func anyConfig(t *rapid.T) *Config {
 			a := addressSetting{pattern: p, values: map[string]Setting{}}
 			for _, element := range settingOrder {
 				if some(element) {
+					if element == setMaxConsumers || element == setRing {
+						a.values[element] = Setting{Name: element, Value: rapid.SampledFrom([]string{"-1", "7"}).Draw(t, "bound")}
+						continue
+					}
 					values := map[kind][]string{text: {"DLQ", "", "a b"}, boolean: {"true", "false"}, integer: {"0", "-1", "5000"}, decimal: {"0.5", "1"}}[settingKinds[element]]
 					a.values[element] = Setting{Name: element, Value: rapid.SampledFrom(values).Draw(t, "value")}
 				}
@@ -306,6 +312,9 @@ func anyConfig(t *rapid.T) *Config {
 			v := VirtualTopic{Name: pattern.Draw(t, "virtual"), Prefix: name.Draw(t, "prefix"), Postfix: name.Draw(t, "postfix"), SelectorAware: some("s"), Local: some("l"),
 				TransactedSend: some("t"), DropOnResourceLimit: some("d"), SetOriginalDestination: some("o")}
 			c.Interceptors.VirtualTopics = append(c.Interceptors.VirtualTopics, v)
+		})
+		listing("filters", func() {
+			c.Interceptors.Filters = append(c.Interceptors.Filters, QueueFilter{Queue: message.Destination{Kind: message.Queue, Name: name.Draw(t, "filtered")}, Selector: "a = 'b'"})
 		})
 		listing("composites", func() {
 			d := CompositeDestination{Kind: single("kind").Kind, Name: pattern.Draw(t, "composite"), ForwardOnly: some("f"), CopyMessage: some("c"), SendWhenNotMatched: some("w")}

@@ -318,6 +318,9 @@ func interceptorFacts(c *Config) []fact {
 		}
 		facts = append(facts, fact{part: part, setting: "forwardTo", value: strings.Join(to, ", "), source: k.Source})
 	}
+	for _, f := range i.Filters {
+		facts = append(facts, fact{part: "filter of " + f.Queue.String(), value: f.Selector, source: f.Source})
+	}
 	slices.SortStableFunc(facts, func(a, b fact) int { return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.setting, b.setting)) })
 	return facts
 }

@@ -43,6 +43,7 @@ type Resolver struct {
 	addresses  *AddressSettings // instead of all the others; nil: none
 	lifetimes  bool             // some policy has a Lifetime
 	unrouted   bool             // some rules have DeadLetterUnrouted
+	declared   bool             // some policy has OnlyDeclared
 
 	mu    sync.Mutex
 	known map[message.Destination]Effective // what addresses gave; emptied when it is full
@@ -67,6 +68,9 @@ func (c *Config) Resolver() *Resolver {
 	r.unrouted = c.Addresses != nil && c.Addresses.gives(setNoRoute) ||
 		c.DefaultPolicy != nil && c.DefaultPolicy.Rules.DeadLetterUnrouted ||
 		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Rules.DeadLetterUnrouted })
+	r.declared = c.Addresses != nil && c.Addresses.gives(setAutoCreateQueues, setAutoCreateAddresses) ||
+		c.DefaultPolicy != nil && c.DefaultPolicy.OnlyDeclared ||
+		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.OnlyDeclared })
 	r.lifetimes = c.Addresses != nil && c.Addresses.gives(setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay, setNoExpiry) ||
 		c.DefaultPolicy != nil && c.DefaultPolicy.Lifetime != nil ||
 		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Lifetime != nil })
@@ -107,6 +111,10 @@ func (r *Resolver) Lifetimes() bool { return r.lifetimes }
 // Unrouted reports whether what Policy returns has DeadLetterUnrouted for any
 // destination.
 func (r *Resolver) Unrouted() bool { return r.unrouted }
+
+// OnlyDeclared reports whether what Policy returns may have OnlyDeclared for some
+// destination.
+func (r *Resolver) OnlyDeclared() bool { return r.declared }
 
 // maxKnown is how many destinations are remembered.
 const maxKnown = 10_000

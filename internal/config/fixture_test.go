@@ -179,6 +179,9 @@ func describeRest(b *strings.Builder, c *Config) {
 		for _, v := range c.Interceptors.Composites {
 			fmt.Fprintf(b, "composite %+v\n", v)
 		}
+		for _, f := range c.Interceptors.Filters {
+			fmt.Fprintf(b, "filter %s %q (%s)\n", f.Queue, f.Selector, f.Source)
+		}
 	}
 }
 
@@ -258,6 +261,9 @@ func policy(p PolicyEntry) string {
 	}
 	if p.Rules.DeadLetterUnrouted || p.Rules.KeepUnroutedDead || p.Rules.Origins != 0 {
 		s += fmt.Sprintf(" unrouted=%t kept=%t origins=%d", p.Rules.DeadLetterUnrouted, p.Rules.KeepUnroutedDead, p.Rules.Origins)
+	}
+	if p.MaxConsumers != 0 || p.RingSize != 0 || p.PurgeOnNoConsumers || p.OnlyDeclared {
+		s += fmt.Sprintf(" consumers %d ring %d purge %t declared %t", p.MaxConsumers, p.RingSize, p.PurgeOnNoConsumers, p.OnlyDeclared)
 	}
 	if p.ConsumersBeforeDispatch != 0 || p.TimeBeforeDispatch != 0 {
 		s += fmt.Sprintf(" gathers %d within %v", p.ConsumersBeforeDispatch, p.TimeBeforeDispatch)

@@ -232,7 +232,7 @@ func (w *coreFile) finishFile() {
 	for _, e := range w.settings {
 		w.addressSetting(s, e)
 	}
-	w.exclusives(s)
+	w.ownSettings(s)
 	w.judgeSettings(s)
 	for i := range s.settings {
 		s.settings[i].place = nil

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,8 +19,6 @@ type binding struct {
 	// copies says that every queue of the address gets a copy of each message
 	// (multicast, and all queues of HornetQ's core); else they share them (anycast).
 	copies bool
-	// exclusive gives the queue's messages to one consumer at a time.
-	exclusive bool
 	// jms is the kind of a JMS destination, or of an address of Artemis that clients
 	// name as such; NoDestination: a queue of HornetQ's core.
 	jms message.DestinationKind
@@ -70,13 +69,6 @@ func (w *coreFile) coreQueue(e *element) {
 	w.bindings = append(w.bindings, b)
 }
 
-// exclusive reports whether a queue is for one consumer at a time.
-func exclusive(e *element) bool {
-	a, ok := e.given("exclusive")
-	on, err := parseBool(a.value)
-	return ok && err == nil && on
-}
-
 // filterOf is the filter of a queue; empty: it takes everything.
 func filterOf(e *element) string {
 	if f := e.find("filter"); f != nil {
@@ -103,7 +95,7 @@ func (w *coreFile) addressElement(e *element) {
 			}
 			queues++
 			if queue := w.nameOf(q); queue != "" {
-				w.bindings = append(w.bindings, binding{place: q, address: name, queue: queue, filter: filterOf(q), copies: kind == message.Topic, jms: kind, exclusive: exclusive(q)})
+				w.bindings = append(w.bindings, binding{place: q, address: name, queue: queue, filter: filterOf(q), copies: kind == message.Topic, jms: kind})
 			}
 		}
 		if queues == 0 {
@@ -142,11 +134,8 @@ func (w *coreFile) bind(s *AddressSettings) {
 func (w *coreFile) anycast(s *AddressSettings, b *binding) {
 	from := message.Destination{Kind: message.Queue, Name: b.address}
 	if b.queue == "" || b.queue == b.address {
-		if b.filter != "" {
-			w.fail(b.place.at(fmt.Sprintf("has the filter %q, %smessages that it does not select would be kept; remove it, and let the consumers select", b.filter, notOfferedText)))
-			return
-		}
 		w.declare(from)
+		w.filter(b, from)
 		return
 	}
 	to := message.Destination{Kind: message.Queue, Name: b.queue}
@@ -171,17 +160,23 @@ func (w *coreFile) copied(s *AddressSettings, b *binding) {
 	switch {
 	case b.queue == "":
 		w.declare(from)
-	case to == from && b.filter == "":
+	case to == from:
 		w.declare(from)
+		w.filter(b, to)
 		if w.product == hornetQ && !strings.HasPrefix(b.address, jmsQueuePrefix) {
 			s.addressOf[to] = b.address
 		}
-	case to == from:
-		w.fail(b.place.at(fmt.Sprintf("has the filter %q, %smessages that it does not select would be kept; remove it, and let the consumers select", b.filter, notOfferedText)))
 	default:
 		s.addressOf[to] = b.address
 		w.declare(to)
 		w.forward(b, from, from.Kind == message.Queue, to)
+	}
+}
+
+// filter lets into a queue what its filter selects.
+func (w *coreFile) filter(b *binding, d message.Destination) {
+	if b.filter != "" {
+		w.cfg.Interceptors.Filters = append(w.cfg.Interceptors.Filters, QueueFilter{Queue: d, Selector: b.filter, Source: b.place.source()})
 	}
 }
 
@@ -190,29 +185,49 @@ func (w *coreFile) hasAnycast(address string) bool {
 	return slices.ContainsFunc(w.bindings, func(b binding) bool { return b.address == address && !b.copies && b.jms == message.Queue })
 }
 
-// exclusives makes the queues that are for one consumer at a time so: by a setting
-// of their address.
-func (w *coreFile) exclusives(s *AddressSettings) {
+// queueSettings are the attributes of a queue that are settings of its own, and the
+// elements of an address-setting that say the same of all queues of an address.
+var queueSettings = map[string]string{
+	"exclusive": setExclusive, "max-consumers": setMaxConsumers, "purge-on-no-consumers": setPurge, "ring-size": setRing,
+	"consumers-before-dispatch": setConsumersBefore, "delay-before-dispatch": setDelayBefore,
+}
+
+// ownSettings makes settings of what the queues of the file have of their own.
+func (w *coreFile) ownSettings(s *AddressSettings) {
 	for i := range w.bindings {
 		b := &w.bindings[i]
-		switch {
-		case !b.exclusive:
-		case b.copies:
-			w.fail(b.place.at("is exclusive, " + notOfferedText + "several consumers of a multicast address's queue would share the messages, out of order; let the clients ask for it with consumer.exclusive=true"))
-		default:
-			v := Setting{Name: setExclusive, Value: "true", Source: b.place.source()}
-			if at := slices.IndexFunc(s.settings, func(a addressSetting) bool { return a.pattern.exact() && a.pattern.text == b.address }); at >= 0 {
-				s.settings[at].values[setExclusive] = v
+		for _, name := range sortedKeys(queueSettings) {
+			a, given := b.place.given(name)
+			if !given || b.queue == "" {
 				continue
 			}
-			p, err := parseAddressPattern(b.address, s.product, s.syntax)
-			if err != nil || !p.exact() {
-				w.fail(b.place.at(fmt.Sprintf("is exclusive, and its address %q reads as a pattern; choose another", b.address)))
+			v := Setting{Name: queueSettings[name], Value: strings.TrimSpace(a.value), Source: b.place.source()}
+			if n, err := parseInt(v.Value, math.MinInt64, math.MaxInt64); (v.Name == setMaxConsumers || v.Name == setRing) && (err != nil || n == 0) {
+				w.fail(b.place.atAttr(a, nothingText(v.Value, err)))
 				continue
 			}
-			s.settings = append(s.settings, addressSetting{pattern: p, values: map[string]Setting{setExclusive: v}, source: v.Source, place: b.place})
+			w.ownSetting(s, b, v)
 		}
 	}
+}
+
+// ownSetting adds a setting to those of a queue: to those of its address, where it
+// has the name of it.
+func (w *coreFile) ownSetting(s *AddressSettings, b *binding, v Setting) {
+	name := b.address
+	if _, other := s.addressOf[message.Destination{Kind: message.Queue, Name: b.queue}]; other {
+		name += fqqnSeparator + b.queue
+	}
+	if at := s.exactly(name); at >= 0 {
+		s.settings[at].values[v.Name] = v
+		return
+	}
+	p, err := parseAddressPattern(name, s.product, s.syntax)
+	if err != nil || !p.exact() {
+		w.fail(b.place.at(fmt.Sprintf("has settings of its own, and the name %q reads as a pattern; choose another", name)))
+		return
+	}
+	s.settings = append(s.settings, addressSetting{pattern: p, values: map[string]Setting{v.Name: v}, source: v.Source, place: b.place})
 }
 
 // declare makes a destination at start.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -95,12 +96,25 @@ func (w *coreFile) sound(c *element) bool {
 		if n == 0 { // R-HQ-41, R-HQ-141
 			w.warn(c.at("0 means no limit, as -1 does: the message is delivered again for ever; write 1 for one delivery and no other"))
 		}
+	case setMaxConsumers, setRing:
+		if n, err := parseInt(c.text, math.MinInt64, math.MaxInt64); err != nil || n == 0 {
+			w.fail(c.at(nothingText(c.text, err)))
+			return false
+		}
 	case setMaxDelay:
 		if n, err := parseInt(c.text, -1<<63, 1<<63-1); err == nil && n <= 0 { // R-HQ-152
 			w.warn(c.at(fmt.Sprintf("%d does not mean without a limit: every redelivery is at once; write a large number for no limit", n)))
 		}
 	}
 	return true
+}
+
+// nothingText says why a bound cannot be 0, or cannot be read.
+func nothingText(text string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return text + " would let nobody consume, or keep no message; -1 is no limit"
 }
 
 // judgeSettings names what the settings as a whole do not say, or say otherwise
@@ -111,6 +125,9 @@ func (w *coreFile) judgeSettings(s *AddressSettings) {
 	targets := map[string]bool{}
 	for i := range s.settings {
 		a := &s.settings[i]
+		if strings.Contains(a.pattern.text, fqqnSeparator) {
+			continue // of one queue; its address has been looked at
+		}
 		m := s.merge(a.pattern.text)
 		w.judgeDelays(s, a, m)
 		w.judgeTargets(s, a, targets)
@@ -190,6 +207,10 @@ func (w *coreFile) judgeTargets(s *AddressSettings, a *addressSetting, seen map[
 			w.warn(n)
 		case !auto && !declared && !seen[v.Value]: // R-HQ-45, R-HQ-58
 			n.Text = fmt.Sprintf("no queue of the file is bound to %s: the %s is made when it is needed, where %s drops the messages", v.Value, d, s.product)
+			w.warn(n)
+		}
+		if e := s.policy(d); !seen[v.Value] && (e.PurgeOnNoConsumers || e.RingSize > 0) {
+			n.Text = fmt.Sprintf("messages are dropped there, by the %s or %s that holds for %s, too; give it an address-setting of its own", setRing, setPurge, d.Name)
 			w.warn(n)
 		}
 		seen[v.Value] = true

@@ -21,6 +21,14 @@ const (
 	setExpiryPrefix      = "expiry-queue-prefix"
 	setExpirySuffix      = "expiry-queue-suffix"
 	setExclusive         = "default-exclusive-queue"
+	setMaxConsumers      = "default-max-consumers"
+	setConsumersBefore   = "default-consumers-before-dispatch"
+	setDelayBefore       = "default-delay-before-dispatch"
+	setRing              = "default-ring-size"
+	setPurge             = "default-purge-on-no-consumers"
+
+	setAutoCreateQueues    = "auto-create-queues"
+	setAutoCreateAddresses = "auto-create-addresses"
 )
 
 // Reasons that several elements of an address-setting share.
@@ -30,7 +38,6 @@ const (
 	whyCounters    = "counters are always kept, and read at the admin listener"
 	whySlow        = "slow consumers are not looked for; their messages wait"
 	whyAutoCreate  = "a queue or topic is made when it is first used, and stays"
-	whyKept        = "messages are kept, not dropped"
 	whyClients     = "a client says what it is for each destination"
 	whyGroups      = "a group stays with the consumer that has it until that one goes (see docs/groups.md)"
 	whyLastValue   = "older messages of the same key would be delivered instead of being replaced; remove it if no consumer relies on that"
@@ -91,12 +98,12 @@ var artemisSettingPart = &part{name: "address-setting", fate: honoured, role: ro
 		leafPart("retroactive-message-count", integer, "0", refused, "new subscriptions would not get earlier messages; set it to 0 if none relies on that"),
 		leafPart("enable-metrics", boolean, "true", leftOut, whyCounters),
 		leafPart("enable-ingress-timestamp", boolean, "false", refused, "messages would not carry the time at which they came in; set it to false if no consumer reads that"),
-		leafPart("default-consumers-before-dispatch", integer, "0", leftOut, "the first consumer is served at once"),
-		leafPart("default-delay-before-dispatch", integer, "-1", leftOut, "the first consumer is served at once"),
+		leafPart(setConsumersBefore, integer, "", honoured, ""),
+		leafPart(setDelayBefore, integer, "", honoured, ""),
 		leafPart("default-consumer-window-size", integer, "1048576", leftOut, "each client says how much it prefetches"),
-		leafPart("default-ring-size", integer, "-1", leftOut, whyKept),
-		leafPart("default-max-consumers", integer, "-1", refused, "more consumers would be served than it allows; set it to -1 if nothing relies on the limit"),
-		leafPart("default-purge-on-no-consumers", boolean, "false", leftOut, whyKept),
+		leafPart(setRing, integer, "", honoured, ""),
+		leafPart(setMaxConsumers, integer, "", honoured, ""),
+		leafPart(setPurge, boolean, "", honoured, ""),
 		leafPart("default-queue-routing-type", text, "MULTICAST", leftOut, whyClients),
 		leafPart("default-address-routing-type", text, "MULTICAST", leftOut, whyClients),
 		leafPart(setExclusive, boolean, "", honoured, ""),
@@ -107,13 +114,13 @@ var artemisSettingPart = &part{name: "address-setting", fate: honoured, role: ro
 		leafPart("default-group-rebalance-pause-dispatch", boolean, "false", leftOut, whyGroups),
 		leafPart("default-group-buckets", integer, "-1", leftOut, whyGroups),
 		leafPart("default-group-first-key", text, "", leftOut, whyGroups),
-		leafPart("auto-create-queues", boolean, "true", leftOut, whyAutoCreate),
+		leafPart(setAutoCreateQueues, boolean, "", honoured, ""),
 		leafPart("auto-delete-queues", boolean, "", accepted, ""),
 		leafPart("auto-delete-created-queues", boolean, "false", leftOut, whyAutoCreate),
 		leafPart("auto-delete-queues-delay", integer, "0", leftOut, whyAutoCreate),
 		leafPart("auto-delete-queues-message-count", integer, "0", leftOut, whyAutoCreate),
 		leafPart("auto-delete-queues-skip-usage-check", boolean, "false", leftOut, whyAutoCreate),
-		leafPart("auto-create-addresses", boolean, "true", leftOut, whyAutoCreate),
+		leafPart(setAutoCreateAddresses, boolean, "", honoured, ""),
 		leafPart("auto-delete-addresses", boolean, "", accepted, ""),
 		leafPart("auto-delete-addresses-delay", integer, "0", leftOut, whyAutoCreate),
 		leafPart("auto-delete-addresses-skip-usage-check", boolean, "false", leftOut, whyAutoCreate),

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,9 @@ func (w *coreFile) walk(e *element, p *part, depth int) {
 		return
 	}
 	switch {
+	case p.fate == refused && slices.Contains(p.harmless, e.attr("class-name")):
+		w.warn(e.at("is left out: it only tells what happens; events are in the log"))
+		return
 	case p.fate == refused:
 		w.fail(e.at(notOfferedText + p.why))
 		return

@@ -7,6 +7,17 @@ import "github.com/nixiemq/nixie/internal/message"
 type Interceptors struct {
 	VirtualTopics []VirtualTopic
 	Composites    []CompositeDestination
+	// Filters are queues that take only some of what is sent to them, one for a queue.
+	Filters []QueueFilter
+}
+
+// A QueueFilter lets into a queue what its selector selects, as the filter of a queue
+// of HornetQ and Artemis. What it does not let in is dropped, and told.
+type QueueFilter struct {
+	Queue message.Destination
+	// Selector is not empty. Its syntax is checked when the broker starts.
+	Selector string
+	Source   string // "FILE:LINE"
 }
 
 // A VirtualTopic gives each application a queue of its own of what is sent to a

@@ -31,6 +31,8 @@ type part struct {
 	// HornetQ and Artemis what ActiveMQ writes as an attribute.
 	leaf  bool
 	value attr
+	// harmless are the class names with which a refused part is left out instead.
+	harmless []string
 }
 
 // leafPart is an element whose text is its value.

@@ -2,8 +2,10 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -88,6 +90,14 @@ var settingDocs = map[string]string{
 	setMinExpiryDelay:    "The shortest time to live in milliseconds; default -1: none.",
 	setMaxExpiryDelay:    "The longest time to live in milliseconds; default -1: none.",
 	setExclusive:         "Give a queue's messages to one consumer at a time; default false.",
+	setMaxConsumers:      "How many consumers a queue may have at a time; default -1: any number.",
+	setConsumersBefore:   "How many consumers a queue waits for before it hands anything out; default 0.",
+	setDelayBefore:       "How many milliseconds it waits for them at the most; default -1: without end.",
+	setRing:              "How many messages may wait, the first of which gives way to one more; default -1: any number.",
+	setPurge:             "Drop what a queue has when its last consumer goes, and what comes while there is none; default false.",
+
+	setAutoCreateQueues:    "Make a queue when a client first uses it; default true.",
+	setAutoCreateAddresses: "Make an address, and so a queue or a topic, when a client first uses it; default true.",
 }
 
 // settingList is the list of address-settings. Patterns are made of the matches
@@ -152,6 +162,10 @@ func (y yamlReader) settingKey(element string, a *addressSetting) yamlKey {
 				return fmt.Errorf("%q is not between 0 and 1", s)
 			case element == setMultiplier && err != nil:
 				return err
+			case element == setMaxConsumers, element == setRing:
+				if n, err := parseInt(s, math.MinInt64, math.MaxInt64); err != nil || n == 0 {
+					return errors.New(nothingText(s, err))
+				}
 			case element == setAttempts:
 				if _, err := parseInt(s, -1<<31, maxAttempts); err != nil {
 					return err

@@ -187,6 +187,13 @@ func (y yamlReader) count(name string, low, high int64, into *int) yamlKey {
 	}, func() yamlValue { return yamlPlain(strconv.Itoa(*into)) })
 }
 
+// messages is a number of messages.
+func (y yamlReader) messages(name string, into *int64) yamlKey {
+	least := 0.0
+	return y.value(name, yamlForm{kind: formWhole, low: &least}, func(s string) (err error) { *into, err = parseInt(s, 0, math.MaxInt64); return err },
+		func() yamlValue { return yamlPlain(strconv.FormatInt(*into, 10)) })
+}
+
 // bytes is a size.
 func (y yamlReader) bytes(name string, into *int64) yamlKey {
 	return y.value(name, yamlForm{kind: formSize}, func(s string) (err error) { *into, err = parseSize(s); return err },

@@ -212,6 +212,37 @@ func (y yamlReader) composites(name string) yamlKey {
 	})
 }
 
+// queueFilters are queues that take only some of what is sent to them.
+func (y yamlReader) queueFilters(name string) yamlKey {
+	c := y.cfg
+	return listOf[QueueFilter]{
+		fresh: func() QueueFilter { return QueueFilter{} },
+		keys: func(y yamlReader, _ string, f *QueueFilter) []yamlKey {
+			return []yamlKey{
+				y.name("queue", &f.Queue.Name).says("The queue's name."),
+				y.name("selector", &f.Selector).says("Which messages it takes."),
+			}
+		},
+		source: func(f *QueueFilter) string { return f.Source },
+		needs:  []string{"queue", "selector"},
+	}.key(y, name, func() []QueueFilter {
+		if c.Interceptors == nil {
+			return nil
+		}
+		return c.Interceptors.Filters
+	}, func(part string, node ast.Node, f QueueFilter) {
+		f.Queue.Kind, f.Source = message.Queue, y.source(first(node))
+		switch {
+		case f.Queue.IsComposite(), f.Queue.IsPattern():
+			y.fail(y.at(first(node), part+".queue", fmt.Sprintf("%q is not one queue", f.Queue.Name)))
+			return
+		case c.Interceptors == nil:
+			c.Interceptors = DefaultInterceptors()
+		}
+		c.Interceptors.Filters = append(c.Interceptors.Filters, f)
+	})
+}
+
 // forwardTo is the list of a composite destination's targets.
 func (y yamlReader) forwardTo(name string, d *CompositeDestination) yamlKey {
 	return listOf[ForwardTarget]{

@@ -75,6 +75,10 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 	keys = append(keys,
 		y.count("consumersBeforeDispatchStarts", 0, math.MaxInt32, &p.ConsumersBeforeDispatch).says("How many consumers a queue waits for before it hands anything out, so that groups are spread over them; default 0: it does not wait."),
 		y.duration("timeBeforeDispatchStarts", 0, &p.TimeBeforeDispatch).says("How long it waits for them at the most, 1s if this is not given; without a number of consumers: how long it waits; default 0."),
+		y.count("maxConsumers", 0, math.MaxInt32, &p.MaxConsumers).says("How many consumers a queue may have at a time; default 0: any number."),
+		y.messages("ringSize", &p.RingSize).says("How many messages of a queue, or of a durable subscription, may wait for a consumer: for one more the first of them is dropped; default 0: any number."),
+		y.flag("purgeOnNoConsumers", &p.PurgeOnNoConsumers).says("Drop what a queue has when its last consumer goes, and what comes while there is none; default false."),
+		y.flag("onlyDeclared", &p.OnlyDeclared).says("Refuse clients that use a queue or topic which is not there yet; default false: it is made."),
 		section(y, "recovery", &p.Recovery, func() *Recovery { return new(Recovery) }, yamlReader.recovery, nil).
 			says("Keep a topic's newest messages in memory for retroactive consumers: those within all the limits that are given; absent: none are."),
 		y.flag("alwaysRetroactive", &p.AlwaysRetroactive).says("Take every consumer of the topic without a durable subscription for a retroactive one; default false."))

@@ -51,7 +51,7 @@ var entryFields = []field{
 	windowField("queueBrowserPrefetch", func(p *config.Prefetch) *int { return p.QueueBrowser }),
 	windowField("topicPrefetch", func(p *config.Prefetch) *int { return p.Topic }),
 	windowField("durableTopicPrefetch", func(p *config.Prefetch) *int { return p.DurableTopic }),
-	{name: "allConsumersExclusive", words: []string{"allConsumersExclusiveByDefault"}, applies: func(e *config.Effective) bool { return e.AllConsumersExclusive },
+	{name: "allConsumersExclusive", words: []string{"allConsumersExclusiveByDefault", "default-exclusive-queue"}, applies: func(e *config.Effective) bool { return e.AllConsumersExclusive },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.AllConsumersExclusive) }},
 	{name: "ackTimeout", words: []string{"maxTimeSinceLastAck", "slowConsumerStrategy"}, applies: func(e *config.Effective) bool { return e.AckTimeout > 0 },
 		text: func(e *config.Effective) string { return e.AckTimeout.String() }},
@@ -69,10 +69,23 @@ var entryFields = []field{
 	{name: "deadLetterUnrouted", words: []string{"send-to-dla-on-no-route"}, text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.DeadLetterUnrouted) }},
 	{name: "keepUnroutedDead", text: func(e *config.Effective) string { return strconv.FormatBool(e.Rules.KeepUnroutedDead) }},
 	{name: "origins", text: func(e *config.Effective) string { return origins[e.Rules.Origins] }},
-	{name: "consumersBeforeDispatchStarts", applies: func(e *config.Effective) bool { return e.ConsumersBeforeDispatch != 0 },
+	{name: "consumersBeforeDispatchStarts", words: []string{"default-consumers-before-dispatch"}, applies: func(e *config.Effective) bool { return e.ConsumersBeforeDispatch != 0 },
 		text: func(e *config.Effective) string { return strconv.Itoa(e.ConsumersBeforeDispatch) }},
-	{name: "timeBeforeDispatchStarts", applies: func(e *config.Effective) bool { return e.TimeBeforeDispatch != 0 },
-		text: func(e *config.Effective) string { return duration(e.TimeBeforeDispatch) }},
+	{name: "timeBeforeDispatchStarts", words: []string{"default-delay-before-dispatch"}, applies: func(e *config.Effective) bool { return e.TimeBeforeDispatch != 0 },
+		text: func(e *config.Effective) string {
+			if e.TimeBeforeDispatch == config.WithoutEnd {
+				return "without end"
+			}
+			return duration(e.TimeBeforeDispatch)
+		}},
+	{name: "maxConsumers", words: []string{"default-max-consumers"}, applies: func(e *config.Effective) bool { return e.MaxConsumers != 0 },
+		text: func(e *config.Effective) string { return strconv.Itoa(e.MaxConsumers) }},
+	{name: "ringSize", words: []string{"default-ring-size"}, applies: func(e *config.Effective) bool { return e.RingSize != 0 },
+		text: func(e *config.Effective) string { return strconv.FormatInt(e.RingSize, 10) }},
+	{name: "purgeOnNoConsumers", words: []string{"default-purge-on-no-consumers"}, applies: func(e *config.Effective) bool { return e.PurgeOnNoConsumers },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.PurgeOnNoConsumers) }},
+	{name: "onlyDeclared", words: []string{"auto-create-queues", "auto-create-addresses"}, applies: func(e *config.Effective) bool { return e.OnlyDeclared },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.OnlyDeclared) }},
 	{name: "alwaysRetroactive", applies: func(e *config.Effective) bool { return e.AlwaysRetroactive },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.AlwaysRetroactive) }},
 	{name: "recovery", applies: func(e *config.Effective) bool { return e.Recovery != nil },

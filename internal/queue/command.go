@@ -252,6 +252,8 @@ type SetPolicy struct {
 	Rules redelivery.Rules
 	Marks bool
 	Tells Tells
+	// Bounds hold for what comes; more consumers than it allows stay.
+	Bounds Bounds
 	// AckTimeout holds for what is at consumers too.
 	AckTimeout int64
 }

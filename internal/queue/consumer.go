@@ -144,7 +144,11 @@ func (m *Machine) attach(c Attach) {
 		m.answer(c.Done, fmt.Errorf("consumer %s on %s: %w", k.ID, m.o.Destination, message.ErrExists))
 		return
 	}
-	m.byID[k.ID] = k
+	if err := m.mayAttach(); err != nil {
+		m.answer(c.Done, err)
+		return
+	}
+	m.byID[k.ID], m.purges = k, false
 	at, _ := slices.BinarySearchFunc(m.consumers, k.Priority, func(o *Consumer, p int8) int {
 		if o.Priority >= p { // behind those of its own priority
 			return -1

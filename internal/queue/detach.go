@@ -13,6 +13,7 @@ func (m *Machine) detach(c Detach) {
 			k.held.remove(it)
 			m.comesBack(it, c, had(it))
 		}
+		m.deserted(c.Cause)
 	}
 	m.answer(c.Done, err)
 }

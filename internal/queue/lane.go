@@ -47,9 +47,7 @@ func (m *Machine) enqueue(c Enqueue) {
 		return
 	}
 	if !it.Expired(m.now) || !m.endsExpired(it) {
-		m.stats.Enqueued++
-		m.admit(it, it.Durable || c.Spill)
-		m.arrived(it)
+		m.takeNew(it, it.Durable || c.Spill)
 	}
 	m.answer(c.Done, nil)
 }
@@ -78,11 +76,19 @@ func (m *Machine) arrive(c Arrive) {
 		if it.Durable && !c.Moved {
 			m.producers.arrived(it.ID.Producer, it.ID.Sequence)
 		}
-		m.stats.Enqueued++
-		m.admit(it, false)
-		m.arrived(it)
+		m.takeNew(it, false)
 	}
 	m.unstall()
+}
+
+// takeNew takes in an item that came, unless nothing is kept.
+func (m *Machine) takeNew(it *Item, store bool) {
+	if m.unwanted(it) {
+		return
+	}
+	m.stats.Enqueued++
+	m.admit(it, store)
+	m.arrived(it)
 }
 
 func (m *Machine) expect(positions []uint64) {

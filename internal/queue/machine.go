@@ -25,6 +25,8 @@ type Options struct {
 	Grouped bool
 	// Gather lets the queue wait for consumers before it begins.
 	Gather Gather
+	// Bounds are how much it may have.
+	Bounds Bounds
 	// Tells are the events that are told only on request.
 	Tells Tells
 	// Window is how many waiting items of a lane are kept in memory at the most.
@@ -78,6 +80,7 @@ type Machine struct {
 	producers    producers
 	groups       groups
 	gathersUntil int64    // 0: it hands out
+	purges       bool     // nothing that is there is kept (Bounds.Purge)
 	due          itemHeap // scheduled items, by when they may go
 	horizons     [indexes]horizon
 	far          []*Item  // scheduled in this turn, where too many are in memory
@@ -144,9 +147,9 @@ func (m *Machine) Stats() Stats {
 	for _, l := range m.lanes {
 		if l != nil {
 			s.Scheduled += int64(len(l.away))
-			s.Waiting += int64(l.waiting.n+l.returned.n+len(l.during)+l.deep) + l.beyond
 		}
 	}
+	s.Waiting = m.waitingNow()
 	return s
 }
 
@@ -168,6 +171,7 @@ func (m *Machine) Apply(c Command, now int64, effects []Effect) []Effect {
 	m.effects = effects
 	m.apply(c)
 	m.dispatch()
+	m.evict()
 	effects, m.effects = m.effects, nil
 	return effects
 }
@@ -215,7 +219,7 @@ func (m *Machine) apply(c Command) {
 			delete(m.plucked, p)
 		}
 	case SetPolicy:
-		m.o.Rules, m.o.Marks, m.o.Tells = c.Rules, c.Marks, c.Tells
+		m.o.Rules, m.o.Marks, m.o.Tells, m.o.Bounds = c.Rules, c.Marks, c.Tells, c.Bounds
 		m.setAckTimeout(c.AckTimeout)
 	case Tick:
 	}

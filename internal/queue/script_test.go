@@ -266,6 +266,7 @@ func (s *script) options(a *args) {
 		Redelivers:  !a.has("topic-consumer"),
 		Prioritized: a.has("prioritized"),
 		Window:      int(a.int("window", 0)),
+		Bounds:      Bounds{Consumers: int(a.int("max-consumers", 0)), Ring: a.int("ring-size", 0), Purge: a.has("purge")},
 		Read:        func(e *message.Entry) (*message.Message, error) { return s.read(e) },
 		Properties:  func(*message.Message, string) (selector.Value, bool) { return selector.Value{}, false },
 	}

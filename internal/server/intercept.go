@@ -28,5 +28,8 @@ func interceptors(c *config.Interceptors) broker.Interceptors {
 		}
 		all.Composites = append(all.Composites, one)
 	}
+	for _, f := range c.Filters {
+		all.Filters = append(all.Filters, broker.Filter{Destination: f.Queue, Selector: f.Selector})
+	}
 	return all
 }

@@ -55,7 +55,7 @@ func (s *Server) Reload(ctx context.Context, dry bool) (*Reload, error) {
 	}
 	merged := holds.Reloaded(next)
 	err = s.Broker.Reload(ctx, broker.Reload{Policy: policies(merged), Interceptors: interceptors(merged.Interceptors), Destinations: merged.Destinations,
-		Lifetimes: merged.Resolver().Lifetimes(), Unrouted: merged.Resolver().Unrouted()})
+		Lifetimes: merged.Resolver().Lifetimes(), Unrouted: merged.Resolver().Unrouted(), OnlyDeclared: merged.Resolver().OnlyDeclared()})
 	if err != nil {
 		s.refused(err)
 		return nil, err

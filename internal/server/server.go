@@ -139,6 +139,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 		RejectDurable:   c.RejectDurableConsumers,
 		Lifetimes:       c.Resolver().Lifetimes(),
 		Unrouted:        c.Resolver().Unrouted(),
+		OnlyDeclared:    c.Resolver().OnlyDeclared(),
 		MarksOff:        !c.HandOutMarks,
 		NoScheduler:     c.NoScheduler,
 		MaxRepeat:       c.MaxSchedulerRepeat,
@@ -164,10 +165,11 @@ func policies(c *config.Config) func(message.Destination) broker.Policy {
 	return func(d message.Destination) broker.Policy {
 		e := resolver.Policy(d)
 		return broker.Policy{Rules: e.Rules, Prioritized: e.PrioritizedMessages, Marks: e.PersistJMSRedelivered,
-			Exclusive:  e.AllConsumersExclusive,
-			AckTimeout: e.AckTimeout,
-			Lifetime:   e.Lifetime,
-			Recovery:   recoveryOf(&e.PolicyEntry),
+			Exclusive:    e.AllConsumersExclusive,
+			AckTimeout:   e.AckTimeout,
+			Lifetime:     e.Lifetime,
+			Recovery:     recoveryOf(&e.PolicyEntry),
+			MaxConsumers: e.MaxConsumers, RingSize: e.RingSize, PurgeAlone: e.PurgeOnNoConsumers, OnlyDeclared: e.OnlyDeclared,
 			Gather:     broker.Gather{Consumers: e.ConsumersBeforeDispatch, Wait: e.TimeBeforeDispatch},
 			Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
 			Advisories: advisoriesOf(e.Advisories)}

@@ -161,7 +161,7 @@ func (s *session) producerInfo(c *wire.ProducerInfo) error {
 			err = s.client.broker.MayProduce(to)
 		}
 		if err != nil {
-			return exceptionIf(message.ErrInvalid, classInvalidDestination, err)
+			return exceptionIf(message.ErrNotFound, classInvalidDestination, exceptionIf(message.ErrInvalid, classInvalidDestination, err))
 		}
 		p = &producer{text: c.ProducerID.String()}
 		s.client.producers[*c.ProducerID] = p
