@@ -172,6 +172,10 @@ type ListenerOptions struct {
 	// AllowLinkStealing lets a client take over the client id of another connection,
 	// which is ended; default false: it is refused (allowLinkStealing).
 	AllowLinkStealing bool
+	// AnycastPrefix and MulticastPrefix stand before names that clients give; a name
+	// with one is that of a queue, or a topic, without it. Several have commas
+	// between them; empty: none (anycastPrefix, multicastPrefix of an acceptor).
+	AnycastPrefix, MulticastPrefix string
 	// NoDelay is TCP_NODELAY (transport.tcpNoDelay, wireFormat.tcpNoDelayEnabled); default true.
 	NoDelay bool
 	// KeepAlive is SO_KEEPALIVE (keepAlive, transport.keepAlive); default true.

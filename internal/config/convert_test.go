@@ -203,7 +203,7 @@ func anyConfig(t *rapid.T) *Config {
 	c.UserID, c.RejectDurableConsumers = some("user id"), some("reject")
 	c.Listeners = nil
 	for range rapid.IntRange(1, 3).Draw(t, "listeners") {
-		r := parseListener(rapid.SampledFrom([]string{DefaultListen, "nio://127.0.0.1:0?maximumConnections=9", "tcp://0.0.0.0:61616?wireFormat.maxFrameSize=1000&socketBufferSize=4096&allowLinkStealing=true"}).Draw(t, "uri"))
+		r := parseListener(rapid.SampledFrom([]string{DefaultListen, "nio://127.0.0.1:0?maximumConnections=9", "tcp://0.0.0.0:61616?wireFormat.maxFrameSize=1000&socketBufferSize=4096&allowLinkStealing=true&anycastPrefix=q%2F,jms.queue.&multicastPrefix=jms.topic."}).Draw(t, "uri"))
 		if some("named") {
 			r.listener.Name = name.Draw(t, "listener")
 		}

@@ -236,6 +236,7 @@ func options(o ListenerOptions) string {
 	add(o.NoDelay != d.NoDelay, "nodelay", o.NoDelay)
 	add(o.KeepAlive != d.KeepAlive, "keepalive", o.KeepAlive)
 	add(o.AllowLinkStealing, "stealing", o.AllowLinkStealing)
+	add(o.AnycastPrefix+o.MulticastPrefix != "", "prefixes", o.AnycastPrefix+" "+o.MulticastPrefix)
 	if len(s) == 0 {
 		return "defaults"
 	}

@@ -56,8 +56,8 @@ var acceptorOptions = map[string]acceptorOption{
 	"maxInactivityDurationInitalDelay":  {set: setInitialDelay}, // Artemis' own spelling
 	"openwireMaxPacketSize":             {set: setMaxFrame},
 	"protocols":                         {set: func(*ListenerOptions, string) error { return nil }},
-	"anycastPrefix":                     {refused: "names with that prefix would be queues of their own; let the clients leave the prefix out"},
-	"multicastPrefix":                   {refused: "names with that prefix would be topics of their own; let the clients leave the prefix out"},
+	"anycastPrefix":                     {set: setAnycastPrefix},
+	"multicastPrefix":                   {set: setMulticastPrefix},
 	"securityDomain":                    {refused: "its users are those of another domain than the rest's; keep the users in one domain"},
 	"virtualTopicConsumerWildcards":     {refused: "messages of virtual topics would not reach those queues; remove it if there are none"},
 	"tcpSendBufferSize":                 {def: "1048576"},

@@ -45,7 +45,9 @@ var uriOptions = map[string]uriOption{
 	"keepAlive":                                    {set: setKeepAlive},
 	"transport.keepAlive":                          {set: setKeepAlive},
 	"transport.useInactivityMonitor":               {set: setUseMonitor},
-	"allowLinkStealing":                            {set: setLinkStealing}, // ours; ActiveMQ has an attribute of the connector
+	"allowLinkStealing":                            {set: setLinkStealing},  // ours; ActiveMQ has an attribute of the connector
+	"anycastPrefix":                                {set: setAnycastPrefix}, // ours, and those of Artemis' acceptors
+	"multicastPrefix":                              {set: setMulticastPrefix},
 
 	"wireFormat.version":                {kind: integer, def: "12", why: "versions 1 to 12 are offered to every client"},
 	"wireFormat.cacheEnabled":           {kind: boolean, def: "true", why: whyNegotiated},
@@ -132,6 +134,16 @@ func setSocketBuffer(o *ListenerOptions, s string) error {
 func setNoDelay(o *ListenerOptions, s string) (err error) {
 	o.NoDelay, err = parseBool(s)
 	return err
+}
+
+func setAnycastPrefix(o *ListenerOptions, s string) error {
+	o.AnycastPrefix = s
+	return nil
+}
+
+func setMulticastPrefix(o *ListenerOptions, s string) error {
+	o.MulticastPrefix = s
+	return nil
 }
 
 func setKeepAlive(o *ListenerOptions, s string) (err error) {

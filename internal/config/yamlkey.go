@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -159,6 +160,8 @@ func showListener(l Listener) string {
 	add(o.NoDelay != d.NoDelay, "transport.tcpNoDelay", o.NoDelay)
 	add(o.KeepAlive != d.KeepAlive, "keepAlive", o.KeepAlive)
 	add(o.AllowLinkStealing, "allowLinkStealing", o.AllowLinkStealing)
+	add(o.AnycastPrefix != "", "anycastPrefix", url.QueryEscape(o.AnycastPrefix))
+	add(o.MulticastPrefix != "", "multicastPrefix", url.QueryEscape(o.MulticastPrefix))
 	uri := "tcp://" + l.Address()
 	if len(options) > 0 {
 		uri += "?" + strings.Join(options, "&")

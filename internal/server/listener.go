@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire"
 )
 
@@ -55,7 +56,12 @@ func (s *Server) openWire(l *listener) (func(context.Context, net.Conn), error) 
 	if inactivity == 0 {
 		inactivity = -1
 	}
+	var names func(message.Destination) (message.Destination, error)
+	if s.o.Config.Renames(&o) {
+		names = func(d message.Destination) (message.Destination, error) { return s.Config().Meant(&o, d) }
+	}
 	srv, err := openwire.New(openwire.Options{
+		Names:  names,
 		Broker: openwire.On(s.Broker), Advisories: s.advisories, Access: s.access,
 		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(),
 		Wishes: s.wishes, LinkStealing: o.AllowLinkStealing,

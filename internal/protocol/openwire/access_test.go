@@ -103,3 +103,29 @@ func TestAuthorization(t *testing.T) {
 		root.hangUp()
 	})
 }
+
+// TestNames gives clients the queue that they mean by another name, for producers,
+// consumers, messages and destinations (an Artemis address and its queue, R-HQ-136).
+func TestNames(t *testing.T) {
+	t.Parallel()
+	inHouse(t, func(o *Options) {
+		o.Names = func(d message.Destination) (message.Destination, error) {
+			switch d.Name {
+			case "news::archive":
+				return message.Destination{Kind: message.Queue, Name: "archive"}, nil
+			case "news::other":
+				return d, message.ErrNotFound
+			}
+			return d, nil
+		}
+	}, func(h *house) {
+		p := h.user("", "")
+		p.do(p.text(1, queueNamed("news::archive"), "hello"))
+		p.consume(1, queueNamed("news::archive"), 10)
+		if d := p.dispatched(); d.Destination.PhysicalName != "archive" {
+			t.Errorf("it comes from %s", d.Destination)
+		}
+		p.fails(&wire.ConsumerInfo{ConsumerID: p.consumerID(2), Destination: queueNamed("news::other"), PrefetchSize: 1}, classInvalidDestination, "")
+		p.fails(p.text(2, queueNamed("news::other"), "hello"), classInvalidDestination, "")
+	})
+}

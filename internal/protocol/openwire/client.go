@@ -156,7 +156,7 @@ func (s *session) producerInfo(c *wire.ProducerInfo) error {
 		if err := s.room("producers", len(s.client.producers)); err != nil {
 			return err
 		}
-		to, err := c.Destination.Destination()
+		to, err := s.meant(c.Destination)
 		if err == nil && !to.IsZero() { // else each message says where it goes
 			err = s.client.broker.MayProduce(to)
 		}

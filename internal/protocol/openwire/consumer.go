@@ -19,7 +19,10 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	if err := s.knownSession(session, "consumer", c.ConsumerID.String()); err != nil {
 		return err
 	}
-	from, err := c.Destination.Destination()
+	from, err := s.meant(c.Destination)
+	if errors.Is(err, message.ErrNotFound) {
+		return exception(classInvalidDestination, err)
+	}
 	if err != nil || from.IsZero() {
 		return exceptionf(classInvalidDestination, "consumer %s has no destination", c.ConsumerID)
 	}

@@ -11,7 +11,7 @@ func (s *session) destinationInfo(c *wire.DestinationInfo) error {
 	if err := s.connected("destination"); err != nil {
 		return err
 	}
-	d, err := c.Destination.Destination()
+	d, err := s.meant(c.Destination)
 	if err != nil {
 		return exception(classInvalidDestination, err)
 	}
@@ -36,4 +36,13 @@ func (s *session) destinationInfo(c *wire.DestinationInfo) error {
 		done(nil)
 	}
 	return nil
+}
+
+// meant is the destination that the client means by the one that it names.
+func (s *session) meant(d *wire.Destination) (message.Destination, error) {
+	named, err := d.Destination()
+	if err != nil || named.IsZero() || s.server.o.Names == nil {
+		return named, err
+	}
+	return s.server.o.Names(named)
 }

@@ -10,9 +10,9 @@ const highestPriority = 9
 
 // incoming makes the broker's message from one that a client has sent. producer
 // is the text of m.ProducerID. Content and properties are m's own bytes. now is
-// brokerInTime, Unix milliseconds.
-func incoming(m *wire.Message, producer string, now int64) (*message.Message, error) {
-	to, err := m.Destination.Destination()
+// brokerInTime, Unix milliseconds; meant tells what destination a name means.
+func incoming(m *wire.Message, producer string, now int64, meant func(*wire.Destination) (message.Destination, error)) (*message.Message, error) {
+	to, err := meant(m.Destination)
 	if err != nil {
 		return nil, exception(classInvalidDestination, err)
 	}

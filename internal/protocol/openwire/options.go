@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/clock"
+	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
 
@@ -46,6 +47,9 @@ type Options struct {
 	// their application has its own, as redelivery.Wishes writes them; asked for each
 	// connection. nil: none.
 	Wishes func() string
+	// Names gives the destination that a client means by the one that it names;
+	// message.ErrNotFound where there is none. nil: that one.
+	Names func(message.Destination) (message.Destination, error)
 	// LinkStealing lets a client take the client id of another connection over,
 	// which is ended; else it is refused.
 	LinkStealing bool

@@ -15,7 +15,7 @@ func (s *session) message(c *wire.Message) error {
 		return exceptionf(classJMS, "message %v: its producer is not open on this connection", c.MessageID)
 	}
 	p := s.client.producers[*c.ProducerID]
-	m, err := incoming(c, p.text, s.server.o.Clock.Now().UnixMilli())
+	m, err := incoming(c, p.text, s.server.o.Clock.Now().UnixMilli(), s.meant)
 	if err != nil {
 		return s.unaccepted(c, p, err)
 	}
