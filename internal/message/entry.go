@@ -20,12 +20,12 @@ type Entry struct {
 	SizeBytes  int32 // Message.SizeBytes
 	Priority   uint8
 	Persistent bool
-	Expiration int64 // Unix milliseconds; 0: never
 	// Shared says that other queues may refer to Body too.
 	Shared bool
 	// Transient says that the entry, and the body it refers to, do not outlive
 	// the process, although they may be in the store for want of memory.
-	Transient bool
+	Transient  bool
+	Expiration int64 // Unix milliseconds; 0: never
 	// Group is the JMSXGroupID; "": the message is in no group. Mark is 1 where its
 	// JMSXGroupSeq is 1, -1 where that is negative, else 0.
 	Group string

@@ -7,7 +7,8 @@ import (
 )
 
 // An Item is an entry in the memory of a queue, with what its deliveries have
-// come to so far. Only the queue's owner touches it.
+// come to so far. Only the queue's owner touches it. There are many: small fields
+// stand together, so that they share a word.
 type Item struct {
 	message.Entry
 	message.Counts
@@ -17,26 +18,28 @@ type Item struct {
 	// Charged is the owner's note of how many bytes it counts for the item against
 	// its memory, and Share of what it counts for Message together with other items;
 	// nil: nothing.
-	Charged int32
 	Share   *Share
-	// Suppressed is how often a client took the item for a copy of one it knew. Its
-	// next dispatch needs another name on the wire, or it will be again.
-	Suppressed int
+	Charged int32
 	// HasCounts says that the store has a record of the item's Counts.
 	HasCounts bool
 	// Durable says that the item is to outlive the process.
 	Durable bool
 	// Stored says that the item is in the store, for good or for want of memory.
 	Stored bool
+	lane   uint8
 	// Indexed is the time under which the store's index of due times has the item; 0:
 	// it has not. It is the owner's, who keeps it equal to Due with SaveCounts.
 	Indexed int64
 	// Lines is the story of an item that is not to outlive the process.
 	Lines []message.Attempt
+	// Suppressed is how often a client took the item for a copy of one it knew. Its
+	// next dispatch needs another name on the wire, or it will be again.
+	Suppressed int32
 
-	// Where it is.
-	lane       uint8
-	place      place
+	// Where it is, beside its lane and place: first its indexes in the heaps.
+	dueAt      int32
+	holdAt     int32
+	expiryAt   int32
 	rank       uint64 // its order within its list: the position, or a number given on return
 	next, prev *Item
 	list       *list
@@ -44,17 +47,19 @@ type Item struct {
 	heldUntil  int64
 	due        int64 // when a scheduled item may go
 	aside      int64 // the expiration that the store has of one that does not expire any more
-	dueAt      int32
-	holdAt     int32
-	expiryAt   int32
 
 	// The present delivery, or the one that just ended.
 	consumer  *Consumer // that has it, or had it when it went into limbo
 	number    uint64    // of the consumer's hand-outs, from 1
 	tx        string    // the open transaction that acknowledged it
+	place     place
 	attempt   attempt
-	local     bool // its consumer redelivers it by itself
-	covered   bool // a DELIVERED ack told that the application has it
+	local     bool            // its consumer redelivers it by itself
+	covered   bool            // a DELIVERED ack told that the application has it
+	how       message.HandOut // the kind of the present hand-out
+	saved     message.HandOut // Suspect in the counts that the store has
+	touched   bool            // it is looked at when the turn ends
+	dirty     bool            // its counts are saved then
 	handedOut int64
 	coveredAt int64            // when a DELIVERED ack told so last
 	told      int              // the counter told at the hand-out
@@ -62,14 +67,8 @@ type Item struct {
 	line      *message.Attempt // the newest line of the delivery's story; nil: it has none
 	lineTurn  uint64           // the turn that saved it
 
-	// What the store knows of it.
-	how     message.HandOut // the kind of the present hand-out
-	saved   message.HandOut // Suspect in the counts that the store has
-	turn    uint64          // the turn that stored it
-	mark    *mark           // the stored mark that names it
-	touched bool            // it is looked at when the turn ends
-	dirty   bool            // its counts are saved then
-
+	turn   uint64           // the turn that stored it
+	mark   *mark            // the stored mark that names it
 	header *message.Message // headers and properties alone, once a selector needed them
 }
 
@@ -134,7 +133,7 @@ func StoredItem(e message.Entry, c message.Counts, hasCounts bool) *Item {
 		it.Suspect = e.Out
 	}
 	it.saved, it.Indexed = it.Suspect, it.Due
-	it.Suppressed = int(c.Holds) // perhaps held for another reason; another name does no harm
+	it.Suppressed = c.Holds // perhaps held for another reason; another name does no harm
 	return it
 }
 

@@ -39,7 +39,7 @@ type session struct {
 
 	dec        *wire.Decoder
 	socket     *pulseReader
-	in         *bufio.Reader // before socket
+	in, small  *bufio.Reader // before socket; in is small, but while the client sends a lot
 	peer       wire.WireFormat
 	settings   wire.Settings
 	client     *client            // nil until ConnectionInfo
@@ -80,7 +80,8 @@ func (s *Server) newSession(ctx context.Context, conn net.Conn) *session {
 	n.out = newOutbox(s.o.Limits, &s.stock, cancel)
 	n.writer = newWriter(n.out, conn, s.o.Clock)
 	n.socket = &pulseReader{r: conn, pulse: n.pulse}
-	n.in = bufio.NewReaderSize(n.socket, readBufferBytes)
+	n.small = bufio.NewReaderSize(n.socket, readBufferBytes)
+	n.in = n.small
 	n.unasked = n.tell
 	n.unsent = func(err error) { n.tell(sendError(err)) }
 	return n
@@ -134,7 +135,7 @@ func (s *session) end(server context.Context) {
 	})
 	s.out.finish()
 	s.helped.Wait()
-	if s.in.Size() > readBufferBytes {
+	if s.in != s.small {
 		s.server.stock.giveReader(s.in)
 	}
 	if n := s.writer.lost; n > 0 {

@@ -1,7 +1,6 @@
 package openwire
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -103,7 +102,7 @@ func (s *session) command() (wire.DataStructure, error) {
 // fit takes a large buffer to read into where the client sends more at once than
 // the small one holds, and gives it back where it does not any more.
 func (s *session) fit() {
-	large := s.in.Size() > readBufferBytes
+	large := s.in != s.small
 	switch {
 	case s.in.Buffered() > 0:
 		return
@@ -111,7 +110,7 @@ func (s *session) fit() {
 		s.in = s.server.stock.largeReader(s.socket)
 	case large && s.socket.most < readBufferBytes:
 		s.server.stock.giveReader(s.in)
-		s.in = bufio.NewReaderSize(s.socket, readBufferBytes)
+		s.in = s.small
 	}
 	s.socket.most = 0
 }
