@@ -33,7 +33,8 @@ type Broker struct {
 	branches  branches // distributed transactions
 	// groups are those of ended turns, for use again by any destination: one that is
 	// idle keeps none, and what was long is not long for ever.
-	groups sync.Pool
+	groups  sync.Pool
+	batches sync.Pool // of units, the same
 
 	interceptors atomic.Pointer[interceptors]
 	policies     atomic.Pointer[func(message.Destination) Policy] // changed with creating held

@@ -47,6 +47,7 @@ func BenchmarkFlow(b *testing.B) {
 		{"queue/persistent", orders, 1, true},
 		{"queue/nonpersistent", orders, 1, false},
 		{"topic/to=10", topic, 10, false},
+		{"topic/persistent/durable=2", topic, 2, true},
 	} {
 		b.Run(x.name, func(b *testing.B) {
 			br, stop := benchBroker(b, nil)
@@ -56,10 +57,14 @@ func BenchmarkFlow(b *testing.B) {
 			for i := range sinks {
 				sinks[i] = &ackSink{came: make(chan ackOf, 40_000)}
 				var err error
-				if clients[i], err = br.Connect(context.Background(), ClientInfo{ID: fmt.Sprint("consumer-", i), Kick: func(error) {}}, sinks[i]); err != nil {
+				if clients[i], err = br.Connect(context.Background(), ClientInfo{ID: fmt.Sprint("consumer-", i), ClientID: fmt.Sprint("client-", i), Kick: func(error) {}}, sinks[i]); err != nil {
 					b.Fatal(err)
 				}
-				if err := clients[i].Subscribe(context.Background(), ConsumerSpec{ID: fmt.Sprint("k", i), Session: "s", Destination: x.to, Prefetch: 32_000}); err != nil {
+				spec := ConsumerSpec{ID: fmt.Sprint("k", i), Session: "s", Destination: x.to, Prefetch: 32_000}
+				if x.persistent && x.to.IsTopic() {
+					spec.Subscription = "sub"
+				}
+				if err := clients[i].Subscribe(context.Background(), spec); err != nil {
 					b.Fatal(err)
 				}
 			}

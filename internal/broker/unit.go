@@ -32,7 +32,15 @@ type sharedBody struct {
 }
 
 func (b *Broker) newUnit() *unit {
-	return &unit{b: b, batch: new(records.Batch)}
+	return &unit{b: b, batch: b.freeBatch()}
+}
+
+// freeBatch is an empty batch, of those that units have used if there is one.
+func (b *Broker) freeBatch() *records.Batch {
+	if batch, ok := b.batches.Get().(*records.Batch); ok {
+		return batch
+	}
+	return new(records.Batch)
 }
 
 // sent notes that a message was sent, for those who watch (see toldSent).
@@ -50,7 +58,7 @@ func (u *unit) add(c copyFor, original *message.Message) {
 		return
 	}
 	if u.batch == nil {
-		u.batch = new(records.Batch)
+		u.batch = u.b.freeBatch()
 	}
 	it := queue.NewItem(0, c.message)
 	it.Durable, it.Stored = true, true
@@ -155,6 +163,9 @@ func (u *unit) commit(done func(error)) {
 		return
 	}
 	u.b.o.Records.Commit(u.batch, func(err error) {
+		u.batch.Reset()
+		u.b.batches.Put(u.batch)
+		u.batch = nil
 		if err != nil {
 			for _, g := range u.stored {
 				g.to.box.force(work{command: queue.Cancel{Positions: []uint64{g.item.Position}}})
