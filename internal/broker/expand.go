@@ -102,11 +102,8 @@ func (x *expansion) forward(to message.Destination, m *message.Message) (here bo
 				continue
 			}
 			matched = true
-			one := m
-			if !k.KeepDestination {
-				one = readdressed(m, f.Destination)
-				one.Expiration = x.b.expirationAt(f.Destination, m.Expiration)
-			}
+			one := readdressed(m, f.Destination)
+			one.Expiration = x.b.expirationAt(f.Destination, m.Expiration)
 			if err := x.send(f.Destination, one); err != nil {
 				return false, err
 			}

@@ -51,9 +51,6 @@ type Composite struct {
 	// SendWhenNotMatched, and no filter of ForwardTo selects the message.
 	ForwardOnly        bool
 	SendWhenNotMatched bool
-	// KeepDestination leaves this destination as the copies' own, instead of their
-	// target with this one as the original.
-	KeepDestination bool
 }
 
 // A Forward is one target of a Composite.

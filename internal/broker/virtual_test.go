@@ -191,10 +191,6 @@ func TestCompositeDestinations(t *testing.T) { // R-VT-05
 			composite: Composite{Destination: queueNamed("FAN"), ForwardTo: to("F.A")},
 			want:      map[string]string{"F.A": "queue://F.A queue://FAN", "FAN": "queue://FAN "},
 		},
-		"copyMessage=false": {
-			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, KeepDestination: true, ForwardTo: to("F.A")},
-			want:      map[string]string{"F.A": "queue://FAN "},
-		},
 		"a pattern": {
 			composite: Composite{Destination: queueNamed("F*N"), ForwardOnly: true, ForwardTo: to("F.A")},
 			want:      map[string]string{"FAN": "queue://FAN "}, // * is a whole step

@@ -52,7 +52,7 @@ func compositePart(name string) *part {
 		attrs: []attr{
 			{"name", text, "", honoured, ""},
 			{"forwardOnly", boolean, "", honoured, ""},
-			{"copyMessage", boolean, "", honoured, ""},
+			{"copyMessage", boolean, "true", leftOut, "each target gets a copy in any case, as in ActiveMQ"},
 			{"sendWhenNotMatched", boolean, "", honoured, ""},
 			{"concurrentSend", boolean, "false", leftOut, whyConcurrent},
 		},
@@ -168,13 +168,12 @@ func (w *walker) virtualTopic(e *element) {
 
 // composite reads one compositeQueue or compositeTopic.
 func (w *walker) composite(e *element) {
-	c := CompositeDestination{Kind: message.Queue, ForwardOnly: true, CopyMessage: true, Source: e.source()}
+	c := CompositeDestination{Kind: message.Queue, ForwardOnly: true, Source: e.source()}
 	if e.name == "compositeTopic" {
 		c.Kind = message.Topic
 	}
 	w.string(e, "name", &c.Name)
 	w.bool(e, "forwardOnly", &c.ForwardOnly)
-	w.bool(e, "copyMessage", &c.CopyMessage)
 	w.bool(e, "sendWhenNotMatched", &c.SendWhenNotMatched)
 	if c.Name = strings.TrimSpace(c.Name); c.Name == "" {
 		w.fail(e.at("has no name"))

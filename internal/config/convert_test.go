@@ -317,7 +317,7 @@ func anyConfig(t *rapid.T) *Config {
 			c.Interceptors.Filters = append(c.Interceptors.Filters, QueueFilter{Queue: message.Destination{Kind: message.Queue, Name: name.Draw(t, "filtered")}, Selector: "a = 'b'"})
 		})
 		listing("composites", func() {
-			d := CompositeDestination{Kind: single("kind").Kind, Name: pattern.Draw(t, "composite"), ForwardOnly: some("f"), CopyMessage: some("c"), SendWhenNotMatched: some("w")}
+			d := CompositeDestination{Kind: single("kind").Kind, Name: pattern.Draw(t, "composite"), ForwardOnly: some("f"), SendWhenNotMatched: some("w")}
 			for range rapid.IntRange(1, 2).Draw(t, "targets") {
 				d.ForwardTo = append(d.ForwardTo, ForwardTarget{Destination: single("target"), Selector: rapid.SampledFrom([]string{"", "a = 'b'", `x LIKE "%"`}).Draw(t, "selector")})
 			}

@@ -305,7 +305,7 @@ func interceptorFacts(c *Config) []fact {
 			part = "compositeTopic " + k.Name
 		}
 		facts = append(facts, fact{part: part, value: present, source: k.Source})
-		for name, value := range map[string]any{"forwardOnly": k.ForwardOnly, "copyMessage": k.CopyMessage, "sendWhenNotMatched": k.SendWhenNotMatched} {
+		for name, value := range map[string]any{"forwardOnly": k.ForwardOnly, "sendWhenNotMatched": k.SendWhenNotMatched} {
 			facts = append(facts, fact{part: part, setting: name, value: fmt.Sprint(value), source: k.Source})
 		}
 		var to []string

@@ -247,7 +247,7 @@ func (w *coreFile) forward(b *binding, from message.Destination, only bool, to m
 			return
 		}
 	}
-	*list = append(*list, CompositeDestination{Kind: from.Kind, Name: from.Name, ForwardOnly: only, CopyMessage: true,
+	*list = append(*list, CompositeDestination{Kind: from.Kind, Name: from.Name, ForwardOnly: only,
 		ForwardTo: []ForwardTarget{target}, Source: b.place.source()})
 }
 

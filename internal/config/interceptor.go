@@ -65,9 +65,6 @@ type CompositeDestination struct {
 	Name string
 	// ForwardOnly keeps no copy in the destination itself; default true.
 	ForwardOnly bool
-	// CopyMessage gives each target a copy with the target as its destination and
-	// this one as the original; default true. False leaves the destination as it was sent.
-	CopyMessage bool
 	// SendWhenNotMatched keeps a message here that no filter of ForwardTo selects,
 	// where ForwardOnly would not; default false.
 	SendWhenNotMatched bool

@@ -168,7 +168,7 @@ func (y yamlReader) virtualTopics(name string) yamlKey {
 func (y yamlReader) composites(name string) yamlKey {
 	c := y.cfg
 	return listOf[CompositeDestination]{
-		fresh: func() CompositeDestination { return CompositeDestination{ForwardOnly: true, CopyMessage: true} },
+		fresh: func() CompositeDestination { return CompositeDestination{ForwardOnly: true} },
 		keys: func(y yamlReader, _ string, d *CompositeDestination) []yamlKey {
 			var keys []yamlKey
 			for _, k := range policyAttr[:2] { // queue and topic
@@ -187,7 +187,6 @@ func (y yamlReader) composites(name string) yamlKey {
 			}
 			return append(keys,
 				y.flag("forwardOnly", &d.ForwardOnly).says("Keep no copy in the destination itself; default true."),
-				y.flag("copyMessage", &d.CopyMessage).says("Give each target a copy with the target as its destination, and this one as the original; default true."),
 				y.flag("sendWhenNotMatched", &d.SendWhenNotMatched).says("Keep a message here that no target selects; default false."),
 				y.forwardTo("forwardTo", d).says("Where messages go; at least one."))
 		},

@@ -21,7 +21,7 @@ func interceptors(c *config.Interceptors) broker.Interceptors {
 	for _, k := range c.Composites {
 		one := broker.Composite{
 			Destination: message.Destination{Kind: k.Kind, Name: k.Name},
-			ForwardOnly: k.ForwardOnly, SendWhenNotMatched: k.SendWhenNotMatched, KeepDestination: !k.CopyMessage,
+			ForwardOnly: k.ForwardOnly, SendWhenNotMatched: k.SendWhenNotMatched,
 		}
 		for _, f := range k.ForwardTo {
 			one.ForwardTo = append(one.ForwardTo, broker.Forward{Destination: f.Destination, Selector: f.Selector})
