@@ -14,6 +14,9 @@ type Clock interface {
 	// function that releases it. For the zero time the channel is nil, on which
 	// a select waits for ever.
 	At(t time.Time) (<-chan time.Time, func())
+	// Call has f called, in a goroutine of its own, once the time is t or later. The
+	// function it returns takes that back, and reports whether f will not be called.
+	Call(t time.Time, f func()) (stop func() bool)
 }
 
 // System is the machine's clock; in a synctest bubble it is the bubble's.
@@ -31,6 +34,11 @@ func (System) At(t time.Time) (<-chan time.Time, func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
+// Call calls f at t.
+func (System) Call(t time.Time, f func()) (stop func() bool) {
+	return time.AfterFunc(time.Until(t), f).Stop
+}
+
 // Manual is a clock that is moved by hand, for scripts and for tests of clocks
 // that jump. The zero value shows the zero time.
 type Manual struct {
@@ -42,6 +50,15 @@ type Manual struct {
 type waiter struct {
 	at time.Time
 	c  chan time.Time
+	f  func() // instead of c
+}
+
+func (w *waiter) wake(now time.Time) {
+	if w.f != nil {
+		go w.f()
+		return
+	}
+	w.c <- now // never blocks: the buffer takes the one value there is
 }
 
 // Now returns the time last set.
@@ -58,7 +75,7 @@ func (m *Manual) Set(t time.Time) {
 	m.now = t
 	for w := range m.waiting {
 		if !w.at.After(t) {
-			w.c <- t // never blocks: the buffer takes the one value there is
+			w.wake(t)
 			delete(m.waiting, w)
 		}
 	}
@@ -69,20 +86,31 @@ func (m *Manual) At(t time.Time) (<-chan time.Time, func()) {
 	if t.IsZero() {
 		return nil, func() {}
 	}
+	w := &waiter{at: t, c: make(chan time.Time, 1)}
+	stop := m.add(w)
+	return w.c, func() { stop() }
+}
+
+// Call calls f when the clock is set to t or later.
+func (m *Manual) Call(t time.Time, f func()) (stop func() bool) { return m.add(&waiter{at: t, f: f}) }
+
+// add lets w wait, or wakes it at once.
+func (m *Manual) add(w *waiter) (stop func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := &waiter{at: t, c: make(chan time.Time, 1)}
-	if !t.After(m.now) {
-		w.c <- m.now
-		return w.c, func() {}
+	if !w.at.After(m.now) {
+		w.wake(m.now)
+		return func() bool { return false }
 	}
 	if m.waiting == nil {
 		m.waiting = map[*waiter]struct{}{}
 	}
 	m.waiting[w] = struct{}{}
-	return w.c, func() {
+	return func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		_, waits := m.waiting[w]
 		delete(m.waiting, w)
+		return waits
 	}
 }

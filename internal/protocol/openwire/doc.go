@@ -7,7 +7,7 @@
 //	           ┌──────────────── session ────────────────┐
 //	socket ──► reader: wire.Decoder ─► commands ─► broker.Connection
 //	socket ◄── writer: wire.Encoder ◄─ outbox ◄─── answers, broker.Sink
-//	           watch: time limits, keep-alives, and the end
+//	           watch: time limits and keep-alives, now and then
 //	           └─────────────────────────────────────────┘
 //
 // Who owns what:
@@ -15,7 +15,7 @@
 //   - what the client has opened (sessions, producers, consumers, transactions),
 //     and the decoder: the reader, which is the goroutine that called Serve;
 //   - the encoder and what it remembers of ids: the writer;
-//   - the socket's end: the watch, which closes it once the session's context ends;
+//   - the socket's end: the session's context, at whose end it is closed;
 //   - the outbox and the pulse are shared, and say themselves by what they are guarded.
 //
 // The laws:

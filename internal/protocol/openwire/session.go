@@ -42,13 +42,13 @@ type session struct {
 	in, small  *bufio.Reader // before socket; in is small, but while the client sends a lot
 	peer       wire.WireFormat
 	settings   wire.Settings
-	client     *client            // nil until ConnectionInfo
-	generation generation         // of the client's connections
-	named      named              // by the last acknowledgement
-	refused    bool               // ConnectionInfo failed, and the end is near
-	unasked    func(error)        // tells the client of the failure of what it does not wait for
-	unsent     func(error)        // the same for a send
-	negotiated chan wire.Settings // takes one value, for the watch
+	client     *client     // nil until ConnectionInfo
+	generation generation  // of the client's connections
+	named      named       // by the last acknowledgement
+	refused    bool        // ConnectionInfo failed, and the end is near
+	unasked    func(error) // tells the client of the failure of what it does not wait for
+	unsent     func(error) // the same for a send
+	watch      watch
 }
 
 // named is a producer with its text.
@@ -62,7 +62,13 @@ type named struct {
 // the client's wish.
 func (s *Server) Serve(ctx context.Context, conn net.Conn) {
 	n := s.newSession(ctx, conn)
-	n.helped.Go(func() { n.guard("watch", n.watch) })
+	n.helped.Add(1)
+	context.AfterFunc(n.ctx, func() {
+		defer n.helped.Done()
+		n.conn.Close()
+		n.watch.end()
+	})
+	n.watch.begin()
 	n.helped.Go(func() { n.guard("writer", n.write) })
 	n.guard("reader", n.read)
 	n.end(ctx)
@@ -72,11 +78,11 @@ func (s *Server) newSession(ctx context.Context, conn net.Conn) *session {
 	ctx, cancel := context.WithCancelCause(ctx)
 	n := &session{
 		server: s, conn: conn, ctx: ctx, fail: cancel,
-		log:        s.o.Log.With(slog.String(keyAddress, conn.RemoteAddr().String())),
-		pulse:      &pulse{},
-		dec:        wire.NewDecoder(),
-		negotiated: make(chan wire.Settings, 1),
+		log:   s.o.Log.With(slog.String(keyAddress, conn.RemoteAddr().String())),
+		pulse: &pulse{},
+		dec:   wire.NewDecoder(),
 	}
+	n.watch.s = n
 	n.out = newOutbox(s.o.Limits, &s.stock, cancel)
 	n.writer = newWriter(n.out, conn, s.o.Clock)
 	n.socket = &pulseReader{r: conn, pulse: n.pulse}

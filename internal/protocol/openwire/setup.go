@@ -52,7 +52,7 @@ func (s *session) hello() (state, error) {
 		// Java clients look at this only if they are brokers (OpenWire 9.4).
 		NetworkProperties: wire.TextOrNull(s.server.o.wishes()),
 	})
-	s.negotiated <- s.settings // the watch takes it
+	s.watch.negotiated(s.settings)
 	return (*session).commands, nil
 }
 

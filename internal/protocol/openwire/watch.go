@@ -1,10 +1,10 @@
 package openwire
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,41 +33,78 @@ func (r *pulseReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch keeps the connection's time limits and closes it in the end.
-func (s *session) watch() error {
-	defer s.conn.Close()
-	settings, err := s.awaitPeer()
-	if err != nil {
-		return err
-	}
-	m := newMonitor(s, settings)
-	for {
-		wake, stop := s.server.o.Clock.At(m.next())
-		select {
-		case <-wake:
-		case <-s.ctx.Done():
-			stop()
-			return context.Cause(s.ctx)
-		}
-		if err := m.check(s.server.o.Clock.Now()); err != nil {
-			return err
-		}
-	}
+// A watch keeps the connection's time limits: first how long the peer may take to say
+// what it can do (OpenWire 2), then those of the monitor. It has no goroutine but
+// while it looks.
+type watch struct {
+	s *session
+
+	mu      sync.Mutex
+	monitor *monitor // nil until the settings are negotiated
+	ended   bool
+	looks   int         // that were arranged
+	stop    func() bool // takes the last of them back
 }
 
-// awaitPeer waits until the settings are negotiated (OpenWire 2).
-func (s *session) awaitPeer() (wire.Settings, error) {
-	limit := s.server.o.Limits.ConnectAttemptTimeout
-	wake, stop := s.server.o.Clock.At(s.server.o.Clock.Now().Add(limit))
-	defer stop()
-	select {
-	case settings := <-s.negotiated:
-		return settings, nil
-	case <-s.ctx.Done():
-		return wire.Settings{}, context.Cause(s.ctx)
-	case <-wake:
-		return wire.Settings{}, fmt.Errorf("no WireFormatInfo within %v: %w", limit, message.ErrInvalid)
+// begin gives the peer time for its first frame.
+func (w *watch) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waitLocked(w.s.server.o.Clock.Now().Add(w.s.server.o.Limits.ConnectAttemptTimeout))
+}
+
+// negotiated begins the monitor.
+func (w *watch) negotiated(settings wire.Settings) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
 	}
+	w.cancelLocked()
+	w.monitor = newMonitor(w.s, settings)
+	w.waitLocked(w.monitor.next())
+}
+
+// end lets nothing be looked at any more.
+func (w *watch) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	w.cancelLocked()
+}
+
+func (w *watch) waitLocked(t time.Time) {
+	w.s.helped.Add(1)
+	w.looks++
+	number := w.looks
+	w.stop = w.s.server.o.Clock.Call(t, func() {
+		defer w.s.helped.Done()
+		w.s.guard("watch", func() error { return w.look(number) })
+	})
+}
+
+func (w *watch) cancelLocked() {
+	if w.stop != nil && w.stop() {
+		w.s.helped.Done() // else it looks, and finds that it need not
+	}
+	w.stop = nil
+}
+
+// look does what is due. An error is the end of the connection.
+func (w *watch) look(number int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.ended, number < w.looks:
+		return nil
+	case w.monitor == nil:
+		return fmt.Errorf("no WireFormatInfo within %v: %w", w.s.server.o.Limits.ConnectAttemptTimeout, message.ErrInvalid)
+	}
+	if err := w.monitor.check(w.s.server.o.Clock.Now()); err != nil {
+		return err
+	}
+	w.waitLocked(w.monitor.next())
+	return nil
 }
 
 // writeChecks is how many times within the write time limit it is looked at.
