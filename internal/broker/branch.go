@@ -151,6 +151,13 @@ func (g *branches) set(br *branch, to branchState) {
 	br.state = to
 }
 
+// is reports whether a transaction is in a state.
+func (g *branches) is(br *branch, s branchState) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return br.state == s
+}
+
 // drop forgets a transaction that has ended.
 func (g *branches) drop(br *branch) {
 	g.mu.Lock()

@@ -23,7 +23,38 @@ func (c *Connection) PrepareXA(ctx context.Context, xid message.XID, done func(r
 		return
 	}
 	defer c.busy.Done()
+	c.whenBranchRoom(ctx, xid, func(n *demand, err error) {
+		c.prepareXA(ctx, xid, n, err, done)
+	})
+}
+
+// whenBranchRoom is whenTxRoom for a distributed transaction that is active.
+func (c *Connection) whenBranchRoom(ctx context.Context, xid message.XID, run func(n *demand, err error)) {
+	br := c.b.branches.find(xid.String())
+	if br == nil || !c.b.branches.is(br, branchActive) {
+		run(&demand{}, nil) // which will say what is wrong with it
+		return
+	}
+	c.whenTxRoom(ctx, &br.transaction, run)
+}
+
+// prepareXA prepares a transaction for which there is room, or rolls it back since
+// there is none.
+func (c *Connection) prepareXA(ctx context.Context, xid message.XID, n *demand, noRoom error, done func(bool, error)) {
+	if c.isClosing() && noRoom != nil { // the end of the connection rolls it back
+		done(false, noRoom)
+		return
+	}
 	br, err := c.activeBranch(ctx, xid, branchPreparing)
+	if noRoom != nil {
+		if err == nil {
+			br.giveUp(noRoom, func(err error) { done(false, err) })
+			return
+		}
+		done(false, err)
+		return
+	}
+	defer n.give() // what is prepared is stored, and counts from its commit on
 	switch {
 	case err != nil:
 		done(false, err)
@@ -151,26 +182,47 @@ func (c *Connection) CommitXA(ctx context.Context, xid message.XID, onePhase boo
 	if onePhase {
 		from = append(from, branchActive)
 	}
-	br, was, err := c.takeXA(xid, branchEnding, from...)
-	if err != nil {
+	c.whenBranchRoom(ctx, xid, func(n *demand, noRoom error) {
+		if c.isClosing() && noRoom != nil { // the end of the connection rolls it back
+			done(noRoom)
+			return
+		}
+		br, was, err := c.takeXA(xid, branchEnding, from...)
+		switch {
+		case err == nil && was == branchPrepared:
+			n.give() // it was let in when it was prepared
+			br.commitPrepared(ctx, c, false, done)
+			return
+		case err == nil:
+			err = br.finish(ctx)
+		}
+		switch {
+		case err != nil:
+		case noRoom != nil:
+			br.giveUp(noRoom, done)
+			return
+		default:
+			br.commitActive(ctx, c, n, done)
+			return
+		}
+		if noRoom == nil {
+			n.give()
+		}
 		done(err)
-		return
-	}
-	if was == branchPrepared {
-		br.commitPrepared(ctx, c, false, done)
-		return
-	}
-	if err := br.finish(ctx); err != nil {
-		done(err)
-		return
-	}
-	u, err := br.unit(ctx, c)
+	})
+}
+
+// commitActive commits a transaction that is not prepared and takes nothing any more.
+func (br *branch) commitActive(ctx context.Context, by *Connection, room *demand, done func(error)) {
+	u, err := br.unit(ctx, by)
 	if err != nil {
+		room.give()
 		br.giveUp(err, done)
 		return
 	}
+	u.room = room
 	u.commit(func(err error) {
-		c.b.branches.drop(br)
+		br.b.branches.drop(br)
 		if err != nil { // nothing of it is true
 			br.rollBackLater(err.Error(), func(failed error) { done(&TransactionEndedError{Why: errors.Join(err, failed)}) })
 			return

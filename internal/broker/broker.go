@@ -26,6 +26,9 @@ type Broker struct {
 	cancel  context.CancelCauseFunc
 	stop    atomic.Bool
 	disk    diskWatch
+	rooms   rooms
+	waiting waits // of all producers
+	parking gate  // what waits for room, of all connections together
 	// scheduler is nil where there is none; producer is who sends what the broker makes.
 	scheduler *scheduler
 	producer  string
@@ -41,6 +44,7 @@ type Broker struct {
 	lifetimes    atomic.Bool                                      // Options.Lifetimes, and unrouted Options.Unrouted; the same
 	unrouted     atomic.Bool
 	declared     atomic.Bool // Options.OnlyDeclared; the same
+	limited      atomic.Bool // Options.Limited; the same
 
 	pasts      map[message.Destination]*past // guarded by mu; nil: the topic keeps nothing
 	remembered uint64                        // guarded by mu: messages that were kept so far
@@ -97,6 +101,8 @@ func New(o Options) (*Broker, error) {
 		o:           o,
 		memory:      budget{limit: o.Limits.MessageBytes},
 		inbound:     gate{maxCount: 1 << 20, maxBytes: 4 * o.Limits.UnansweredBytes},
+		parking:     gate{maxCount: 1 << 20, maxBytes: 4 * o.Limits.UnansweredBytes},
+		rooms:       rooms{of: map[message.Destination]*room{}},
 		queues:      map[message.Destination]*destination{},
 		topics:      map[message.Destination]bool{},
 		routes:      map[message.Destination][]*subscription{},
@@ -119,6 +125,7 @@ func New(o Options) (*Broker, error) {
 	b.lifetimes.Store(o.Lifetimes)
 	b.unrouted.Store(o.Unrouted)
 	b.declared.Store(o.OnlyDeclared)
+	b.limited.Store(o.Limited)
 	b.pasts = map[message.Destination]*past{}
 	b.consuming, b.producing = newCensus(), newCensus()
 	b.branches = newBranches()
@@ -355,6 +362,7 @@ func (b *Broker) discard(ctx context.Context, d *destination) error {
 		err = <-answered
 	}
 	d.retire()
+	b.roomChanged(d)
 	if errors.Is(err, message.ErrNotFound) || errors.Is(err, message.ErrUnavailable) {
 		return nil
 	}

@@ -15,6 +15,12 @@ func (d *destination) commit() {
 	d.mu.Lock()
 	d.stats = d.machine.Stats() // also of a turn without effects: what arrives from elsewhere has none
 	d.mu.Unlock()
+	for _, f := range d.counted {
+		f(nil)
+	}
+	clear(d.counted)
+	d.counted = d.counted[:0]
+	d.b.roomChanged(d)
 	if len(g.effects) == 0 {
 		g.free()
 		return

@@ -3,9 +3,11 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/access"
@@ -25,11 +27,18 @@ type Connection struct {
 	cancel context.CancelCauseFunc
 	closed chan struct{} // closed when Close has done everything
 
-	txs       map[string]*transaction
-	producers map[string]map[*destination]bool // the queues a producer has sent to
-	fanned    map[string]int64                 // the last message of a producer that went to several destinations, or a topic
+	txs     map[string]*transaction
+	parking gate           // what waits for room
+	lined   atomic.Int32   // how many lines there are
+	inLine  sync.WaitGroup // their goroutines
 
 	mu        sync.Mutex
+	lines     map[string]line                  // what sessions have parked
+	over      chan struct{}                    // all that is parked goes in above the limits; nil: not so
+	overed    chan struct{}                    // closed when that begins; nil while nobody waits
+	undone    []*transaction                   // that waited to be committed when the connection ended
+	producers map[string]map[*destination]bool // the queues a producer has sent to
+	fanned    map[string]int64                 // the last message of a producer that went to several destinations, or a topic
 	consumers map[string]*consumer
 	opened    map[string]bool // producers that were told of
 	closing   bool
@@ -70,6 +79,7 @@ func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Conn
 	c := &Connection{
 		b: b, info: info, sink: sink,
 		gate:      gate{maxCount: b.o.Limits.UnansweredSends, maxBytes: b.o.Limits.UnansweredBytes},
+		parking:   gate{maxCount: b.o.Limits.UnansweredSends, maxBytes: b.o.Limits.UnansweredBytes},
 		closed:    make(chan struct{}),
 		txs:       map[string]*transaction{},
 		producers: map[string]map[*destination]bool{},
@@ -118,6 +128,12 @@ func (c *Connection) consumer(id string) *consumer {
 	return c.consumers[id]
 }
 
+func (c *Connection) isClosing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closing
+}
+
 // enter notes that a call is under way; Close waits for it. It fails once the
 // connection closes.
 func (c *Connection) enter() error {
@@ -147,6 +163,10 @@ func (c *Connection) Close(cause message.Cause, text string, last int64) {
 		consumers = append(consumers, k)
 	}
 	c.mu.Unlock()
+	if cause == message.Closed { // the client takes what it has sent for sent
+		c.letAllIn()
+		c.inLine.Wait()
+	}
 	c.cancel(fmt.Errorf("connection %s is closing: %w", c.info.ID, message.ErrState))
 	c.busy.Wait()
 	defer close(c.closed)
@@ -154,7 +174,7 @@ func (c *Connection) Close(cause message.Cause, text string, last int64) {
 		c.rollBackAll(cause, text)
 		c.detachAll(consumers, last, cause, text)
 		if cause == message.Closed {
-			for p := range c.producers {
+			for _, p := range slices.Collect(maps.Keys(c.producers)) { // nobody else is left
 				c.forget(p)
 			}
 		}
@@ -180,7 +200,7 @@ func (c *Connection) rollBackAll(cause message.Cause, text string) {
 		settle = cause
 	}
 	c.rollBackBranches(settle, text)
-	for _, t := range c.txs {
+	for _, t := range append(slices.Collect(maps.Values(c.txs)), c.undone...) { // nobody else is left
 		all.Add(1)
 		t.rollBack(settle, text, func(error) { all.Done() })
 	}
@@ -196,11 +216,14 @@ func (c *Connection) CloseProducer(_ context.Context, producer string) {
 }
 
 func (c *Connection) forget(producer string) {
-	for d := range c.producers[producer] {
-		d.box.force(work{command: queue.ForgetProducer{Producer: producer}})
-	}
+	c.mu.Lock()
+	to := c.producers[producer]
 	delete(c.producers, producer)
 	delete(c.fanned, producer)
+	c.mu.Unlock()
+	for d := range to {
+		d.box.force(work{command: queue.ForgetProducer{Producer: producer}})
+	}
 }
 
 // AddDestination makes a destination. A temporary one belongs to the connection.

@@ -33,8 +33,9 @@ type destination struct {
 	removed    int64              // entries removed since the floor was last raised
 	advisories Advisories
 
-	group *group // of the present turn; nil: nothing was applied yet
-	now   int64  // when the present turn began, Unix milliseconds
+	group   *group        // of the present turn; nil: nothing was applied yet
+	now     int64         // when the present turn began, Unix milliseconds
+	counted []func(error) // to be called when the turn counts
 
 	mu      sync.Mutex
 	stats   queue.Stats                      // as of the last turn
@@ -113,8 +114,8 @@ func (d *destination) label() string {
 func (d *destination) restore() error {
 	r := d.b.o.Records
 	for lane := range uint8(10) {
-		if n := r.LaneCount(d.id, records.Lane(lane)).Messages; n > 0 {
-			d.machine.Restore(lane, r.Floor(d.id, records.Lane(lane)), n)
+		if n := r.LaneCount(d.id, records.Lane(lane)); n.Messages > 0 {
+			d.machine.Restore(lane, r.Floor(d.id, records.Lane(lane)), n.Messages, n.Bytes)
 		}
 	}
 	producers, err := r.Producers(d.id)

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -15,26 +14,37 @@ const spaceInterval = time.Second
 
 // A diskWatch knows whether producers may store more.
 type diskWatch struct {
-	mu     sync.Mutex
-	low    error           // why not; nil: they may
-	enough chan struct{}   // closed when there is enough again; nil while there is
-	told   map[string]bool // what was told since it is low
+	mu      sync.Mutex
+	low     error           // why not; nil: they may
+	percent float64         // what is used of what the store may use; 0: there is no limit
+	changed chan struct{}   // closed when it was looked at again; nil while nobody waits
+	told    map[string]bool // what was told since it is low
 }
 
-// admit fails, or waits, while the disk is nearly full.
-func (w *diskWatch) admit(ctx context.Context, wait bool) error {
-	for {
-		w.mu.Lock()
-		low, enough := w.low, w.enough
-		w.mu.Unlock()
-		if low == nil || !wait {
-			return low
-		}
-		select {
-		case <-enough:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// state tells what was found last.
+func (w *diskWatch) state() (low error, percent float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.low, w.percent
+}
+
+// watch is closed when the disk was looked at again.
+func (w *diskWatch) watch() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed == nil {
+		w.changed = make(chan struct{})
+	}
+	return w.changed
+}
+
+// signal has those who wait for the disk look once more.
+func (w *diskWatch) signal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
 	}
 }
 
@@ -57,24 +67,20 @@ func (w *diskWatch) firstTime(what string) bool {
 
 // Full tells why producers of persistent messages are refused; nil if they are not.
 func (b *Broker) Full() error {
-	b.disk.mu.Lock()
-	defer b.disk.mu.Unlock()
-	return b.disk.low
+	low, _ := b.disk.state()
+	return low
 }
 
 // set notes what was found. It reports whether that is news.
-func (w *diskWatch) set(low error) bool {
+func (w *diskWatch) set(low error, percent float64) bool {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	news := (w.low == nil) != (low == nil)
-	w.low = low
-	switch {
-	case low != nil && w.enough == nil:
-		w.enough = make(chan struct{})
-	case low == nil && w.enough != nil:
-		close(w.enough)
-		w.enough, w.told = nil, nil
+	w.low, w.percent = low, percent
+	if low == nil {
+		w.told = nil
 	}
+	w.mu.Unlock()
+	w.signal()
 	return news
 }
 
@@ -105,7 +111,7 @@ func (b *Broker) checkDisk() {
 		return // it cannot be asked: its engine will say when it is full
 	}
 	low := b.o.Limits.exceeded(s)
-	if !b.disk.set(low) {
+	if !b.disk.set(low, b.o.Limits.usedPercent(s)) {
 		return
 	}
 	if low != nil {
@@ -122,13 +128,27 @@ func (l Limits) exceeded(s store.Space) error {
 		return fmt.Errorf("the disk under the store has %d MiB free, and producers are refused below %d MiB: free space, or consume messages: %w",
 			s.FreeBytes>>20, free>>20, message.ErrOverLimit)
 	}
-	used := l.MaxStoreBytes
-	if share := uint64(float64(s.TotalBytes) * l.MaxStorePercent / 100); share > 0 && (used == 0 || share < used) {
-		used = share
-	}
-	if used > 0 && s.UsedBytes > used {
+	if used := l.storeLimit(s); used > 0 && s.UsedBytes > used {
 		return fmt.Errorf("the store uses %d MiB, and producers are refused above %d MiB (storeUsage): consume messages, or raise the limit: %w",
 			s.UsedBytes>>20, used>>20, message.ErrOverLimit)
 	}
 	return nil
+}
+
+// storeLimit is what the store may use; 0: there is no limit.
+func (l Limits) storeLimit(s store.Space) uint64 {
+	used := l.MaxStoreBytes
+	if share := uint64(float64(s.TotalBytes) * l.MaxStorePercent / 100); share > 0 && (used == 0 || share < used) {
+		used = share
+	}
+	return used
+}
+
+// usedPercent is what the store uses of that; 0: there is no limit.
+func (l Limits) usedPercent(s store.Space) float64 {
+	limit := l.storeLimit(s)
+	if limit == 0 {
+		return 0
+	}
+	return float64(s.UsedBytes) * 100 / float64(limit)
 }

@@ -39,6 +39,8 @@ const (
 	Full                                  // nothing more may be stored in the destination; Text: what is full
 	TransactionTimedOut                   // a distributed transaction of Connection took too long and was rolled back; Text tells
 	SubscriptionTimedOut                  // a durable subscription that nobody used was removed; Text tells
+	ProducerWaits                         // Producer of Connection still waits for room; Text tells
+	LetIn                                 // what Connection has sent went in above a destination's limit; Text tells
 	eventKinds                            // how many there are
 )
 
@@ -58,6 +60,10 @@ type Event struct {
 	Spec        *ConsumerSpec // of a consumer that came or went
 	Producer    string
 	Count       int
+	// Of Full: what is there, and whether the limit is the destination's own and not the
+	// store's.
+	Bytes    int64
+	OwnLimit bool
 	// Copy is the message, without its body unless the policy wants it. Of Expired,
 	// Discarded and DeadLettered it is there only where someone watches them.
 	Copy *message.Message

@@ -23,6 +23,9 @@ type expansion struct {
 	copies []copyFor
 	queues map[*destination]bool        // that have a copy: whatever the ways to it, one is enough
 	kept   map[message.Destination]bool // queues whose filter did not let the message in
+	// names, if it is not nil, gets where the copies go instead: nothing is made, and
+	// nobody gets anything.
+	names *[]message.Destination
 }
 
 // expand lists the copies of a message: one for each queue of a composite, one for
@@ -49,6 +52,22 @@ func (b *Broker) expand(m *message.Message, from string) ([]copyFor, error) {
 		}
 	}
 	return x.copies, nil
+}
+
+// targets are the queues and topics that a message is routed to.
+func (b *Broker) targets(m *message.Message, from string) []message.Destination {
+	i := b.interceptors.Load()
+	if !m.Destination.IsComposite() && !i.apply(m.Destination) {
+		return []message.Destination{m.Destination}
+	}
+	var names []message.Destination
+	x := expansion{b: b, i: i, from: from, names: &names}
+	for _, part := range m.Destination.Parts() {
+		if x.send(part, m) != nil {
+			return nil // the send itself will say why
+		}
+	}
+	return names
 }
 
 // readdressed is a copy of a message with another destination.
@@ -151,6 +170,10 @@ func (b *Broker) wantedAt(name message.Destination, m *message.Message) bool {
 // deliver adds the copies that a queue, or a topic's subscriptions, get.
 func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 	b := x.b
+	if x.names != nil {
+		*x.names = append(*x.names, to)
+		return nil
+	}
 	if to.IsQueue() {
 		d, err := b.queue(to)
 		if err != nil {

@@ -68,9 +68,7 @@ type gate struct {
 func (g *gate) enter(ctx context.Context, n int64) error {
 	for {
 		g.mu.Lock()
-		if g.count == 0 || g.count < g.maxCount && g.bytes+n <= g.maxBytes {
-			g.count++
-			g.bytes += n
+		if g.enterLocked(n) {
 			g.mu.Unlock()
 			return nil
 		}
@@ -85,6 +83,22 @@ func (g *gate) enter(ctx context.Context, n int64) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// tryEnter is enter without waiting. It reports whether there was room.
+func (g *gate) tryEnter(n int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.enterLocked(n)
+}
+
+func (g *gate) enterLocked(n int64) bool {
+	if g.count > 0 && (g.count >= g.maxCount || g.bytes+n > g.maxBytes) {
+		return false
+	}
+	g.count++
+	g.bytes += n
+	return true
 }
 
 // idle reports whether no more than n pieces of work are unanswered.

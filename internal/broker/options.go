@@ -38,6 +38,11 @@ type Options struct {
 	// BlockWhenFull makes producers wait while the disk is full, instead of
 	// failing their sends.
 	BlockWhenFull bool
+	// FailAfter is how long they wait then before their sends fail all the same; 0:
+	// without end.
+	FailAfter time.Duration
+	// Limited says that some Policy has a Flow; false: nobody looks for them.
+	Limited bool
 	// Stamping sets the times of what clients send; nil: they stay.
 	Stamping *Stamping
 	// UserID writes the user of a connection into what it sends (JMSXUserID).
@@ -87,6 +92,7 @@ type Policy struct {
 	Recovery Recovery // of a topic
 	// Gather is what a queue waits for before it hands out.
 	Gather Gather
+	Flow   Flow
 	// MaxConsumers is how many consumers a queue may have at a time, RingSize how many
 	// messages may wait (of a durable subscription, too), and PurgeAlone drops a
 	// queue's messages while it has no consumer (see queue.Bounds). The zero values

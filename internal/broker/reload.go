@@ -13,8 +13,8 @@ type Reload struct {
 	Policy       func(message.Destination) Policy // nil: the defaults
 	Interceptors Interceptors
 	Destinations []message.Destination // made if they are not there; those that are stay
-	// Lifetimes, Unrouted and OnlyDeclared are as in Options.
-	Lifetimes, Unrouted, OnlyDeclared bool
+	// Lifetimes, Unrouted, OnlyDeclared and Limited are as in Options.
+	Lifetimes, Unrouted, OnlyDeclared, Limited bool
 }
 
 // Reload makes other options hold: for destinations that are there from their next
@@ -55,6 +55,8 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 	b.lifetimes.Store(r.Lifetimes)
 	b.unrouted.Store(r.Unrouted)
 	b.declared.Store(r.OnlyDeclared)
+	b.limited.Store(r.Limited)
+	b.reloadRooms()
 	b.mu.Lock()
 	clear(b.virtual)
 	clear(b.pasts) // what a topic keeps is begun anew by the new policy

@@ -13,12 +13,14 @@ import (
 
 // Send takes a message from a producer. done gets nil when it is accepted: on
 // disk, if it is persistent and anyone is to keep it; in a transaction, when the
-// transaction has it. Send waits while too much is unanswered.
+// transaction has it. Send waits while too much is unanswered. It does not wait for
+// room: then the message is kept until there is, and done called later (see park.go);
+// what a transaction sends waits for room at its commit.
 //
 // Errors: ErrInvalid for a destination that cannot be sent to, ErrNotFound for a
 // temporary destination that is gone, ErrDenied where the client may not send or
-// create, ErrOverLimit while the disk is nearly full or for headers that are too
-// large; ErrSchedule and ErrInvalid or ErrOverLimit for a schedule that cannot be
+// create, ErrOverLimit while the disk is nearly full or the destination is, where that
+// refuses what is sent, or for headers that are too large; ErrSchedule and ErrInvalid or ErrOverLimit for a schedule that cannot be
 // kept.
 func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, done func(error)) {
 	if done == nil {
@@ -30,7 +32,7 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 	}
 	defer c.busy.Done()
 	c.shape(m)
-	if err := c.admit(ctx, m); err != nil {
+	if err := c.admit(m); err != nil {
 		done(err)
 		return
 	}
@@ -38,8 +40,36 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 		done(c.sendLater(m, tx))
 		return
 	}
+	if c.b.free(m) && c.lined.Load() == 0 { // mostly
+		c.route(ctx, m, &demand{}, done)
+		return
+	}
+	c.whenRoom(sessionOf(m.ID.Producer), &parked{ctx: ctx, bytes: int64(m.SizeBytes()),
+		need: func() demand { return c.b.demandOf(m, c.info.ID) },
+		run: func(n *demand, drop bool, err error) {
+			switch {
+			case err != nil:
+				done(err)
+			case drop:
+				c.b.dropped(m)
+				done(nil)
+			default:
+				c.route(ctx, m, n, done)
+			}
+		}})
+}
+
+// free reports whether nothing can stop a message.
+func (b *Broker) free(m *message.Message) bool {
+	return !b.limited.Load() && (b.Full() == nil || !m.Persistent && !b.scheduled(m))
+}
+
+// route hands a message that is let in, with the room it takes, to whoever is to have
+// it.
+func (c *Connection) route(ctx context.Context, m *message.Message, room *demand, done func(error)) {
 	size := int64(m.SizeBytes())
 	if err := c.pass(ctx, size); err != nil {
+		room.give()
 		done(err)
 		return
 	}
@@ -61,14 +91,14 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 		c.b.scheduler.manage(m, answered)
 		return
 	case m.Destination.IsQueue() && !m.Destination.IsComposite() && !c.b.interceptors.Load().apply(m.Destination):
-		c.sendToQueue(ctx, m, answered)
+		c.sendToQueue(ctx, m, room.then(answered))
 		return
 	}
-	c.fanOut(ctx, m, answered)
+	c.fanOut(ctx, m, room, answered)
 }
 
 // admit checks what can be known of a message at once.
-func (c *Connection) admit(ctx context.Context, m *message.Message) error {
+func (c *Connection) admit(m *message.Message) error {
 	if m.Destination.IsZero() || m.Destination.IsPattern() {
 		return fmt.Errorf("cannot send to %q: it names no single destination: %w", m.Destination, message.ErrInvalid)
 	}
@@ -84,15 +114,7 @@ func (c *Connection) admit(ctx context.Context, m *message.Message) error {
 		return err
 	}
 	if c.b.scheduled(m) {
-		if err := c.b.checkSchedule(m); err != nil {
-			return err
-		}
-	}
-	if m.Persistent || c.b.scheduled(m) {
-		if low := c.b.Full(); low != nil {
-			c.b.heldBack(m, low)
-		}
-		return c.b.disk.admit(ctx, c.b.o.BlockWhenFull)
+		return c.b.checkSchedule(m)
 	}
 	return nil
 }
@@ -132,6 +154,8 @@ func (c *Connection) sendToQueue(ctx context.Context, m *message.Message, done f
 
 // sentTo notes that a queue keeps something to tell a producer's duplicates.
 func (c *Connection) sentTo(producer string, d *destination) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	to := c.producers[producer]
 	if to == nil {
 		to = map[*destination]bool{}
@@ -192,8 +216,9 @@ func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
 	return u, nil
 }
 
-func (c *Connection) fanOut(ctx context.Context, m *message.Message, done func(error)) {
-	if last, sent := c.fanned[m.ID.Producer]; sent && m.ID.Sequence <= last {
+func (c *Connection) fanOut(ctx context.Context, m *message.Message, room *demand, done func(error)) {
+	if last, sent := c.lastFanned(m.ID.Producer); sent && m.ID.Sequence <= last {
+		room.give()
 		c.suppress(m, done)
 		return
 	}
@@ -207,19 +232,33 @@ func (c *Connection) fanOut(ctx context.Context, m *message.Message, done func(e
 	}
 	switch {
 	case err != nil:
+		room.give()
 		done(err)
 		return
 	case known:
+		room.give()
 		c.suppress(m, done)
 		return
 	}
+	u.room = room
 	if p := m.ID.Producer; p != "" {
+		c.mu.Lock()
 		c.fanned[p] = m.ID.Sequence
+		c.mu.Unlock()
 		for _, g := range u.stored {
 			c.sentTo(p, g.to)
 		}
 	}
 	u.commit(done)
+}
+
+// lastFanned is the last message that a producer has sent on this connection to several
+// destinations, or a topic.
+func (c *Connection) lastFanned(producer string) (sequence int64, sent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sequence, sent = c.fanned[producer]
+	return sequence, sent
 }
 
 // suppress answers a message that a client has sent once more, since it did not get
@@ -233,7 +272,7 @@ func (c *Connection) suppress(m *message.Message, done func(error)) {
 // earlier connection of the client. known says that it was all of them. What was
 // not to be kept was handed out then, too, or its consumers are gone.
 func (c *Connection) knownAlready(ctx context.Context, u *unit, m *message.Message) (known bool, err error) {
-	if _, sent := c.fanned[m.ID.Producer]; sent || !c.info.Reconnect || len(u.stored) == 0 {
+	if _, sent := c.lastFanned(m.ID.Producer); sent || !c.info.Reconnect || len(u.stored) == 0 {
 		return false, nil // what comes after a new one is new
 	}
 	kept := u.stored[:0]

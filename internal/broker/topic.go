@@ -231,6 +231,7 @@ func (b *Broker) leave(s *subscription, k *consumer) {
 	default:
 		s.d.abandon(fmt.Errorf("%s: consumer closed: %w", s.topic, message.ErrNotFound))
 		s.d.retire()
+		b.roomChanged(s.d)
 	}
 }
 

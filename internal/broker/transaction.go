@@ -27,9 +27,10 @@ type transaction struct {
 	sends  []heldSend
 	bytes  int64 // of sends in memory
 	queues map[*destination]bool
-	over   bool          // it takes nothing any more
-	busy   int           // commands that are under way
-	idle   chan struct{} // closed when busy comes down to 0; nil while nobody waits for that
+	owns   map[*room]int64 // bytes of sends to destinations with limits
+	over   bool            // it takes nothing any more
+	busy   int             // commands that are under way
+	idle   chan struct{}   // closed when busy comes down to 0; nil while nobody waits for that
 }
 
 // A heldSend is a message that waits for the commit.
@@ -144,8 +145,15 @@ func (c *Connection) sendLater(m *message.Message, tx string) error {
 		return err
 	}
 	defer t.leave()
+	drop, low, err := c.mayHold(t, m)
+	if drop || err != nil {
+		return err
+	}
 	s := heldSend{message: m, from: c.info.ID}
 	if !t.keeps(int64(m.SizeBytes()), m.Persistent || c.b.scheduled(m)) {
+		if low != nil {
+			return fmt.Errorf("transaction %s is too large to be kept in memory while there is no room to store it: %w", tx, low)
+		}
 		batch := new(records.Batch)
 		s = t.stage(batch, s)
 		batch.Relax() // the commit makes it durable
@@ -159,6 +167,87 @@ func (c *Connection) sendLater(m *message.Message, tx string) error {
 	defer t.mu.Unlock()
 	t.sends = append(t.sends, s)
 	return nil
+}
+
+// mayHold decides whether a transaction may take a message, which will wait for room at
+// the commit: drop says that it may, and that the message is discarded; low, why nothing
+// may be stored now.
+func (c *Connection) mayHold(t *transaction, m *message.Message) (drop bool, low, err error) {
+	if c.b.free(m) {
+		return false, nil, nil
+	}
+	n := c.b.demandOf(m, c.info.ID)
+	t.mu.Lock()
+	for i := range n.parts {
+		n.parts[i].own = t.owns[n.parts[i].room]
+	}
+	t.mu.Unlock()
+	switch o := c.b.ask(&n, judge{}, false); o.verdict {
+	case refuseIt:
+		return false, nil, c.refused(&n, &o)
+	case dropIt:
+		c.b.dropped(m)
+		return true, nil, nil
+	case holdIt:
+		if o.room == nil {
+			low = o.why
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.owns == nil {
+		t.owns = map[*room]int64{}
+	}
+	for i := range n.parts {
+		t.owns[n.parts[i].room] += n.parts[i].bytes
+	}
+	return false, low, nil
+}
+
+// needs is the room that the transaction needs to be committed: where messages are
+// refused or dropped, those that it has were let in before.
+func (t *transaction) needs() demand {
+	t.mu.Lock()
+	sends := slices.Clone(t.sends)
+	t.mu.Unlock()
+	var n demand
+	if len(sends) == 0 {
+		return n
+	}
+	for i := range sends {
+		m, err := t.header(&sends[i])
+		if err != nil {
+			continue // the commit will say so
+		}
+		if i == 0 {
+			n.to, n.producer = m.Destination, m.ID.Producer
+		}
+		n.stored = n.stored || m.Persistent || t.b.scheduled(m)
+		if t.b.limited.Load() && !t.b.scheduled(m) && !t.b.manages(m) {
+			t.b.addDemand(&n, m, sends[i].from, max(int64(sends[i].size), int64(m.SizeBytes())))
+		}
+	}
+	return n
+}
+
+// session is that of the first send; empty where there is none.
+func (t *transaction) session() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.sends) == 0 || t.sends[0].message == nil {
+		return ""
+	}
+	return sessionOf(t.sends[0].message.ID.Producer)
+}
+
+// whenTxRoom runs run when there is room for what a transaction sends: with the demand
+// taken, or the reason why not.
+func (c *Connection) whenTxRoom(ctx context.Context, t *transaction, run func(n *demand, err error)) {
+	if !c.b.limited.Load() && c.b.Full() == nil && c.lined.Load() == 0 {
+		run(&demand{}, nil)
+		return
+	}
+	c.whenRoom(t.session(), &parked{ctx: ctx, held: true, need: t.needs, run: func(n *demand, _ bool, err error) { run(n, err) }})
 }
 
 // keeps reports whether a message stays in memory, and counts it then.
@@ -209,18 +298,41 @@ func (c *Connection) Commit(ctx context.Context, tx string, done func(error)) {
 		})
 		return
 	}
-	u, err := t.unit(ctx, c)
-	if err != nil {
-		t.rollBack(message.Rollback, err.Error(), func(failed error) { done(errors.Join(err, failed)) })
-		return
-	}
-	u.commit(func(err error) {
-		if err != nil { // nothing of it is true
-			t.rollBackLater(err.Error(), func(failed error) { done(errors.Join(err, failed)) })
+	c.whenTxRoom(ctx, t, func(n *demand, err error) {
+		if err != nil && c.leaveUndone(t) {
+			done(err)
 			return
 		}
-		done(nil)
+		var u *unit
+		if err == nil {
+			if u, err = t.unit(ctx, c); err != nil {
+				n.give()
+			}
+		}
+		if err != nil {
+			t.rollBack(message.Rollback, err.Error(), func(failed error) { done(errors.Join(err, failed)) })
+			return
+		}
+		u.room = n
+		u.commit(func(err error) {
+			if err != nil { // nothing of it is true
+				t.rollBackLater(err.Error(), func(failed error) { done(errors.Join(err, failed)) })
+				return
+			}
+			done(nil)
+		})
 	})
+}
+
+// leaveUndone leaves a transaction that waited to be committed to the end of its
+// connection, which rolls it back. It reports whether the connection ends.
+func (c *Connection) leaveUndone(t *transaction) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		c.undone = append(c.undone, t)
+	}
+	return c.closing
 }
 
 // unit collects what a transaction has to write. by is the connection that commits

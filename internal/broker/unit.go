@@ -21,6 +21,7 @@ type unit struct {
 	jobs    []jobFor // scheduled messages
 	relay   bool     // the scheduler sends: what producers have sent since says more of them
 	after   []func() // when the batch is on disk, before anything else
+	room    *demand  // that it was let in with; nil: none
 }
 
 // A sharedBody is one stored message with several entries.
@@ -170,6 +171,7 @@ func (u *unit) commit(done func(error)) {
 			for _, g := range u.stored {
 				g.to.box.force(work{command: queue.Cancel{Positions: []uint64{g.item.Position}}})
 			}
+			u.room.give()
 			done(fmt.Errorf("commit: %w", err))
 			return
 		}
@@ -188,6 +190,7 @@ func (u *unit) follow(done func(error)) {
 	for _, m := range u.sends {
 		u.b.toldSent(m)
 	}
+	counted := u.counted()
 	for _, g := range u.stored {
 		if u.bodies[g.item.Message].staged != "" {
 			g.item.Message = nil // only its headers were kept
@@ -199,8 +202,9 @@ func (u *unit) follow(done func(error)) {
 		if !g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}}}) {
 			u.b.memory.giveBack(g.item)
 		}
+		g.to.afterTurn(counted)
 	}
-	answer := countdown(len(u.passing), done)
+	answer := both(counted, countdown(len(u.passing), done))
 	for rest := u.passing; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].message == rest[0].message {
@@ -229,5 +233,25 @@ func (b *Broker) pass(copies []copyFor, answer func(error)) {
 			b.memory.giveBack(e.Item)
 			answer(nil) // its consumer has gone
 		}
+	}
+}
+
+// counted is to be called for everything that the unit adds, when it counts where it
+// went: then the room that the unit took for it is given back. nil: it took none.
+func (u *unit) counted() func(error) {
+	if u.room.empty() {
+		return nil
+	}
+	return countdown(len(u.stored)+len(u.passing), func(error) { u.room.give() })
+}
+
+// both calls first, unless it is nil, and then second.
+func both(first, second func(error)) func(error) {
+	if first == nil {
+		return second
+	}
+	return func(err error) {
+		first(err)
+		second(err)
 	}
 }

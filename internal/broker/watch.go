@@ -95,16 +95,29 @@ func (b *Broker) toldSent(m *message.Message) {
 	}
 }
 
-// heldBack tells that a producer has to wait, or is refused, because the store is
-// full: once for each destination and producer until there is room again.
-func (b *Broker) heldBack(m *message.Message, why error) {
-	for _, d := range m.Destination.Parts() {
-		a := b.policy(d).Advisories
-		if a.WhenFull && b.disk.firstTime(d.String()) {
-			b.tell(Event{Kind: Full, Destination: d, Text: why.Error()})
+// heldBack tells that a producer has to wait, or is refused: once for each destination
+// and producer until there is room again.
+func (b *Broker) heldBack(n *demand, o *obstacle) {
+	if o.room != nil {
+		b.tellHeldBack(o.room.name, n.producer, o, o.room.firstTime)
+		return
+	}
+	for _, d := range n.to.Parts() {
+		b.tellHeldBack(d, n.producer, o, b.disk.firstTime)
+	}
+}
+
+func (b *Broker) tellHeldBack(d message.Destination, producer string, o *obstacle, firstTime func(string) bool) {
+	a := b.policy(d).Advisories
+	if a.WhenFull && firstTime(d.String()) {
+		e := Event{Kind: Full, Destination: d, Text: o.why.Error()}
+		if o.room != nil {
+			e.Bytes, _ = o.room.used()
+			e.OwnLimit = true
 		}
-		if a.FastProducer && b.disk.firstTime(d.String()+" "+m.ID.Producer) {
-			b.tell(Event{Kind: FastProducer, Destination: d, Producer: m.ID.Producer})
-		}
+		b.tell(e)
+	}
+	if a.FastProducer && firstTime(d.String()+" "+producer) {
+		b.tell(Event{Kind: FastProducer, Destination: d, Producer: producer})
 	}
 }

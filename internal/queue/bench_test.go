@@ -92,7 +92,7 @@ func BenchmarkDrain(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		x := newBench(0, 0)
-		x.m.Restore(x.m.o.LaneOf(message.DefaultPriority), 1, backlog)
+		x.m.Restore(x.m.o.LaneOf(message.DefaultPriority), 1, backlog, backlog*1024)
 		x.apply(Attach{Consumer: &Consumer{ID: "c", Prefetch: 1000}})
 		for done := 0; done < backlog; {
 			x.effects = x.m.EndTurn(x.effects)

@@ -190,7 +190,7 @@ func (m *Machine) handOut(it *Item, c *Consumer) {
 	m.expiry.remove(it) // what a consumer has is left to it (R-BRK-22)
 	it.place, it.consumer, it.header = out, c, nil
 	c.held.pushBack(it)
-	m.out[it.Position] = it
+	m.isOut(it)
 	it.attempt, it.covered, it.tx, it.line = open, false, "", nil
 	it.handedOut = m.now
 	m.watchAcks(c)

@@ -213,7 +213,7 @@ func (m *Machine) putBack(it *Item) {
 
 // back is what all ways back into the queue have in common.
 func (m *Machine) back(it *Item) {
-	delete(m.out, it.Position)
+	m.notOut(it)
 	m.atClient(it, false)
 	it.consumer, it.tx, it.line = nil, "", nil
 	m.touch(it)
@@ -255,6 +255,20 @@ func (m *Machine) transfer(it *Item, move *Move) {
 	m.emit(Effect{Kind: Transfer, Item: it, Lane: it.lane, Move: move})
 }
 
+// isOut notes that an item is handed out, or was and waits for its transaction.
+func (m *Machine) isOut(it *Item) {
+	m.out[it.Position] = it
+	m.stats.OutBytes += int64(it.SizeBytes)
+}
+
+// notOut takes that back.
+func (m *Machine) notOut(it *Item) {
+	if m.out[it.Position] != nil {
+		delete(m.out, it.Position)
+		m.stats.OutBytes -= int64(it.SizeBytes)
+	}
+}
+
 // gone forgets an item. It is in no list.
 func (m *Machine) gone(it *Item) {
 	if g := m.group(it); g != nil {
@@ -262,8 +276,9 @@ func (m *Machine) gone(it *Item) {
 	}
 	if it.place != nowhere { // else it had expired when it came
 		m.stats.Dequeued++
+		m.stats.Bytes -= int64(it.SizeBytes)
 	}
-	delete(m.out, it.Position)
+	m.notOut(it)
 	m.atClient(it, false)
 	m.noteLeft(it)
 	m.expiry.remove(it)

@@ -100,6 +100,13 @@ func (m *Machine) brokenOut() error {
 			return fmt.Errorf("item %d is out: place %d, transaction %q", it.Position, it.place, it.tx)
 		}
 	}
+	bytes := int64(0)
+	for _, it := range m.out {
+		bytes += int64(it.SizeBytes)
+	}
+	if bytes != m.stats.OutBytes || m.stats.OutBytes > m.stats.Bytes {
+		return fmt.Errorf("%d bytes are out, and %d of %d are counted", bytes, m.stats.OutBytes, m.stats.Bytes)
+	}
 	if n != len(m.out) {
 		return fmt.Errorf("%d items are out, and consumers and transactions have %d", len(m.out), n)
 	}

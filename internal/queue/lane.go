@@ -52,6 +52,12 @@ func (m *Machine) enqueue(c Enqueue) {
 	m.answer(c.Done, nil)
 }
 
+// entered counts an item that comes in.
+func (m *Machine) entered(it *Item) {
+	m.stats.Enqueued++
+	m.stats.Bytes += int64(it.SizeBytes)
+}
+
 // endsExpired decides about an item that had expired when it came: it is never
 // stored here, nor counted as enqueued (R-BRK-21). It returns false where the item
 // is kept all the same, since this is its own dead letter queue.
@@ -86,7 +92,7 @@ func (m *Machine) takeNew(it *Item, store bool) {
 	if m.unwanted(it) {
 		return
 	}
-	m.stats.Enqueued++
+	m.entered(it)
 	m.admit(it, store)
 	m.arrived(it)
 }

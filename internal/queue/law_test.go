@@ -218,6 +218,13 @@ func (d *driver) check(t *rapid.T) {
 		}
 	}
 	s := d.m.Stats()
+	bytes := int64(0)
+	for _, it := range d.q.items {
+		bytes += int64(it.size)
+	}
+	if s.Bytes != bytes {
+		t.Fatalf("%d bytes are counted, and %d are there", s.Bytes, bytes)
+	}
 	got = [...]int64{s.Out, s.Scheduled, s.Waiting}
 	if !d.m.horizons[ByDue].all { // what is in the store alone is not known to be scheduled
 		want, got = [...]int64{want[0], 0, want[1] + want[2]}, [...]int64{got[0], 0, got[1] + got[2]}

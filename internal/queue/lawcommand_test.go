@@ -38,6 +38,7 @@ func (d *driver) item(t *rapid.T) *Item {
 	if rapid.IntRange(0, 3).Draw(t, "expires") == 0 {
 		m.Expiration = d.q.now + int64(rapid.IntRange(-1, 5).Draw(t, "expiration"))*1000
 	}
+	m.Body = make([]byte, rapid.IntRange(0, 3).Draw(t, "size"))
 	it := NewItem(d.position, m)
 	it.Durable = m.Persistent
 	d.messages[d.position] = m
@@ -47,7 +48,7 @@ func (d *driver) item(t *rapid.T) *Item {
 // naively makes the naive queue's item of the same.
 func (d *driver) naively(it *Item) *naiveItem {
 	return &naiveItem{position: it.Position, producer: it.ID.Producer, sequence: uint64(it.ID.Sequence), kind: d.messages[it.Position].Type,
-		lane: d.o.LaneOf(it.Priority), durable: it.Durable, expires: it.Expiration, storedExpires: it.Expiration}
+		lane: d.o.LaneOf(it.Priority), durable: it.Durable, expires: it.Expiration, storedExpires: it.Expiration, size: it.SizeBytes}
 }
 
 func (d *driver) enqueue(t *rapid.T) {

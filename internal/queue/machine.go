@@ -60,6 +60,8 @@ type Stats struct {
 	// as they have told; NextDue is when the first of Scheduled may go, Unix
 	// milliseconds, 0 for none (R-EDGE-53).
 	AtClients, NextDue int64
+	// Bytes is the size of all that is in the queue now, OutBytes that of Out.
+	Bytes, OutBytes int64
 }
 
 // A Machine is one queue. It is not safe for concurrent use: its owner alone
@@ -128,9 +130,10 @@ func New(o Options) *Machine {
 }
 
 // Restore tells a new machine what the store holds of a lane: so many entries, none
-// of them below floor.
-func (m *Machine) Restore(laneNumber uint8, floor uint64, entries int64) {
+// of them below floor, and how large they are together.
+func (m *Machine) Restore(laneNumber uint8, floor uint64, entries, bytes int64) {
 	l := m.lane(laneNumber)
+	m.stats.Bytes += bytes
 	l.cursor, l.beyond = max(floor, 1)-1, entries
 	for x := range m.horizons { // the store knows their times
 		m.horizons[x].all = m.horizons[x].all && entries == 0

@@ -33,6 +33,7 @@ type naiveItem struct {
 	lane                   uint8
 	durable, dead, fresh   bool // fresh: this turn stores it
 	expires, storedExpires int64
+	size                   int32
 	failures, holds, lines int
 	suspect, how           message.HandOut
 	state                  place

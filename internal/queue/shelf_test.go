@@ -172,16 +172,17 @@ func (s *shelf) crash() {
 func (s *shelf) open(o Options) *Machine {
 	m := New(o)
 	var floor [lanes]uint64
-	var n [lanes]int64
+	var n, bytes [lanes]int64
 	for position, e := range s.entries {
 		if n[e.lane] == 0 || position < floor[e.lane] {
 			floor[e.lane] = position
 		}
 		n[e.lane]++
+		bytes[e.lane] += int64(e.entry.SizeBytes)
 	}
 	for l := range n {
 		if n[l] > 0 {
-			m.Restore(uint8(l), floor[l], n[l])
+			m.Restore(uint8(l), floor[l], n[l], bytes[l])
 		}
 	}
 	positions := map[uint64]message.HandOut{}

@@ -121,7 +121,7 @@ func (m *Machine) RestoreHeld(all []HeldItem) {
 		it.place, it.consumer, it.tx, it.attempt = limbo, h.Held.Consumer, h.Held.Tx, open
 		it.handedOut, it.told, it.excess = h.Held.HandedOut, h.Held.Told, h.Held.Told-int(it.Failures)
 		it.HandOuts = max(it.HandOuts, h.Held.HandOuts)
-		m.out[it.Position] = it
+		m.isOut(it)
 		m.txs[it.tx] = append(m.txs[it.tx], it)
 		m.park(it)
 	}

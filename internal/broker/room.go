@@ -1,0 +1,355 @@
+package broker
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
+
+// A room is the room that a destination with a Flow has for what producers send. It
+// adds to what the destination had at its last turn what was let in and is not yet
+// answered; in between a message may count twice, for the moment that its batch takes.
+type room struct {
+	b    *Broker
+	name message.Destination
+	flow atomic.Pointer[Flow]
+
+	bytes, messages atomic.Int64 // let in and not answered
+	waits           waits
+
+	mu      sync.Mutex
+	changed chan struct{}   // closed when there may be room; nil while nobody waits
+	told    map[string]bool // what was told since it is full
+}
+
+// waits count sends that had to wait.
+type waits struct {
+	now   atomic.Int64 // that wait
+	sends atomic.Int64 // that have waited since the start, also those that still do
+	nanos atomic.Int64 // for how long together, of those that do not wait any more
+}
+
+// rooms are the rooms of the destinations that have a Flow.
+type rooms struct {
+	mu sync.Mutex
+	of map[message.Destination]*room // nil: it has no Flow
+	// reloads tells whether a policy that was asked for holds still.
+	reloads int
+}
+
+// room gets the room of a destination; nil: nothing stops its producers but the disk.
+func (b *Broker) room(name message.Destination) *room {
+	if name.IsAdvisory() {
+		return nil
+	}
+	for {
+		b.rooms.mu.Lock()
+		r, known := b.rooms.of[name]
+		at := b.rooms.reloads
+		b.rooms.mu.Unlock()
+		if known {
+			return r
+		}
+		if f := b.policy(name).Flow; f != (Flow{}) {
+			r = &room{b: b, name: name}
+			r.flow.Store(&f)
+		}
+		if b.rooms.add(name, r, at) {
+			return r
+		}
+	}
+}
+
+// add keeps a room, unless the policy has changed or someone was faster.
+func (g *rooms) add(name message.Destination, r *room, at int) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, known := g.of[name]; known || g.reloads != at {
+		return false
+	}
+	if len(g.of) >= maxRoutes {
+		for n, o := range g.of {
+			if o == nil || o.bytes.Load() == 0 && o.waits.now.Load() == 0 {
+				delete(g.of, n)
+			}
+		}
+	}
+	g.of[name] = r
+	return true
+}
+
+// all are the rooms there are.
+func (g *rooms) all() []*room {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	list := make([]*room, 0, len(g.of))
+	for _, r := range g.of {
+		if r != nil {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// reloadRooms gives all rooms the Flow that holds now, and has those who wait look.
+func (b *Broker) reloadRooms() {
+	b.rooms.mu.Lock()
+	b.rooms.reloads++
+	for n, r := range b.rooms.of {
+		if r == nil {
+			delete(b.rooms.of, n)
+		}
+	}
+	b.rooms.mu.Unlock()
+	for _, r := range b.rooms.all() {
+		f := b.policy(r.name).Flow
+		r.flow.Store(&f)
+		r.signal()
+	}
+	b.disk.signal()
+}
+
+// used is what lies in the destination: see Flow.MaxBytes. Of several subscriptions to
+// a topic the fullest counts, as they have the same messages.
+func (r *room) used() (bytes, messages int64) {
+	b := r.b
+	if r.name.IsQueue() {
+		if d := b.known(r.name); d != nil {
+			bytes, messages = d.holds()
+		}
+	} else {
+		f := r.flow.Load()
+		for _, s := range b.route(r.name) {
+			if s.durable && !f.DurableToo {
+				continue
+			}
+			n, m := s.d.holds()
+			bytes, messages = max(bytes, n), max(messages, m)
+		}
+	}
+	return bytes + r.bytes.Load(), messages + r.messages.Load()
+}
+
+// holds is what counts of a destination against a limit: all of a queue and of a durable
+// subscription, and of a topic consumer without one what it was not handed yet.
+func (d *destination) holds() (bytes, messages int64) {
+	s := d.snapshot()
+	bytes, messages = s.Bytes, s.Waiting+s.Out+s.Scheduled
+	if d.sub != nil && !d.sub.durable {
+		bytes, messages = bytes-s.OutBytes, messages-s.Out
+	}
+	return bytes, messages
+}
+
+// afterTurn calls f, unless it is nil, when what lies in the mailbox counts in the
+// destination, or never will.
+func (d *destination) afterTurn(f func(error)) {
+	if f == nil {
+		return
+	}
+	w := work{do: func() { d.counted = append(d.counted, f) }, stopped: f}
+	if !d.box.force(w) {
+		f(nil)
+	}
+}
+
+// watch is closed when there may be room.
+func (r *room) watch() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed == nil {
+		r.changed = make(chan struct{})
+	}
+	return r.changed
+}
+
+// signal has those who wait look once more.
+func (r *room) signal() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// firstTime reports whether something was not told since the destination is full.
+func (r *room) firstTime(what string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.told[what] || len(r.told) >= maxTold {
+		return false
+	}
+	if r.told == nil {
+		r.told = map[string]bool{}
+	}
+	r.told[what] = true
+	return true
+}
+
+// notFull notes that the destination has room.
+func (r *room) notFull() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = nil
+}
+
+// roomChanged has the producers look that wait for room in a destination after a turn
+// of it, or after its end.
+func (b *Broker) roomChanged(d *destination) {
+	if b.waiting.now.Load() == 0 {
+		return
+	}
+	for _, r := range b.rooms.all() {
+		if d.sub == nil && d.name == r.name || d.sub != nil && r.name.IsTopic() && d.sub.covers(r.name) {
+			r.signal()
+		}
+	}
+}
+
+// A demand is the room that a send, or a transaction, needs.
+type demand struct {
+	parts    []part
+	free     int                 // destinations without a limit that it goes to, too
+	stored   bool                // some of it is to be stored
+	to       message.Destination // of a single send
+	producer string
+}
+
+// A part is what a demand needs of one destination.
+type part struct {
+	room            *room
+	bytes, messages int64
+	own             int64 // bytes that its transaction has for the destination already
+}
+
+// add adds a message for a destination.
+func (n *demand) add(r *room, bytes int64) {
+	for i := range n.parts {
+		if p := &n.parts[i]; p.room == r {
+			p.bytes += bytes
+			p.messages++
+			return
+		}
+	}
+	n.parts = append(n.parts, part{room: r, bytes: bytes, messages: 1})
+}
+
+// demandOf is the room that a message needs that a connection sends: in every queue
+// and topic that it is routed to.
+func (b *Broker) demandOf(m *message.Message, from string) demand {
+	n := demand{stored: m.Persistent || b.scheduled(m), to: m.Destination, producer: m.ID.Producer}
+	if b.limited.Load() && !b.scheduled(m) && !b.manages(m) {
+		b.addDemand(&n, m, from, int64(m.SizeBytes()))
+	}
+	return n
+}
+
+// addDemand adds a message of that many bytes.
+func (b *Broker) addDemand(n *demand, m *message.Message, from string, size int64) {
+	for _, name := range b.targets(m, from) {
+		if r := b.room(name); r != nil {
+			n.add(r, size)
+		} else {
+			n.free++
+		}
+	}
+}
+
+// An obstacle is what a demand meets.
+type obstacle struct {
+	verdict  verdict
+	why      error
+	room     *room         // that is full; nil: the disk
+	refuseAt time.Duration // when it is refused, counted from when it came; 0: never
+	changed  <-chan struct{}
+}
+
+// ask decides about a demand, without taking anything. With watch the obstacle tells
+// when to ask again.
+func (b *Broker) ask(n *demand, j judge, watch bool) (worst obstacle) {
+	j.blocks, j.failAfter = b.o.BlockWhenFull, b.o.FailAfter
+	var changed <-chan struct{}
+	if watch {
+		changed = b.disk.watch() // before it is looked at
+	}
+	var is fill
+	if n.stored {
+		is.disk, is.storePercent = b.disk.state()
+	}
+	if len(n.parts) == 0 {
+		worst.verdict, worst.refuseAt, worst.why = j.decide(n.to, &Flow{}, is)
+		worst.changed = changed
+		return worst
+	}
+	dropped := 0
+	for i := range n.parts {
+		p := &n.parts[i]
+		var there <-chan struct{}
+		if watch {
+			there = p.room.watch()
+		}
+		f := p.room.flow.Load()
+		is.bytes, is.messages = p.room.used()
+		is.bytes += p.own
+		o := obstacle{room: p.room, changed: there}
+		o.verdict, o.refuseAt, o.why = j.decide(p.room.name, f, is)
+		if o.why != nil && (j.over || f.full(p.room.name, is) == nil) {
+			o.room, o.changed = nil, changed
+		}
+		if o.verdict == dropIt {
+			dropped++
+		}
+		if o.verdict > worst.verdict {
+			worst = o
+		}
+	}
+	if worst.verdict == dropIt && dropped < len(n.parts)+n.free {
+		return obstacle{} // another destination is to have it: it goes to all
+	}
+	return worst
+}
+
+// take takes the room that a demand needs, until it is given back.
+func (n *demand) take(over bool) {
+	for i := range n.parts {
+		p := &n.parts[i]
+		p.room.bytes.Add(p.bytes)
+		p.room.messages.Add(p.messages)
+		if !over {
+			p.room.notFull()
+		}
+	}
+}
+
+// give gives the room back, once what took it counts in its destination, or will
+// never get there.
+func (n *demand) give() {
+	if n.empty() {
+		return
+	}
+	for i := range n.parts {
+		p := &n.parts[i]
+		p.room.bytes.Add(-p.bytes)
+		p.room.messages.Add(-p.messages)
+		if p.room.waits.now.Load() > 0 {
+			p.room.signal()
+		}
+	}
+}
+
+// empty reports whether there is nothing to give back.
+func (n *demand) empty() bool { return n == nil || len(n.parts) == 0 }
+
+// then is done, with the room given back before it is called.
+func (n *demand) then(done func(error)) func(error) {
+	if n.empty() {
+		return done
+	}
+	return func(err error) {
+		n.give()
+		done(err)
+	}
+}
