@@ -32,7 +32,9 @@ List every queue, and every durable subscription to a topic, with what is in it 
   CONSUMERS  that are attached
 
 and what happened since the broker started: messages that came and went, delivery
-attempts that failed, messages that became dead letters.`
+attempts that failed, messages that became dead letters. Queues and topics with a limit
+that stops their producers are listed once more: what counts, the limits, and how many
+producers wait for room.`
 
 func queueListCommand(e *env) *cobra.Command {
 	var r *remote
@@ -78,13 +80,47 @@ func printQueues(e *env, all *admin.Destinations) error {
 			durable = append(durable, &all.Subscriptions[i])
 		}
 	}
-	if len(durable) == 0 {
-		return nil
+	if err := printLimits(e, all); err != nil || len(durable) == 0 {
+		return err
 	}
 	fmt.Fprintln(e.out) // an error shows at the flush
 	t := newTable(e.out, append([]string{"TOPIC", "CLIENT", "SUBSCRIPTION"}, heads...)...)
 	for _, s := range durable {
 		t.row(append([]string{s.Topic, s.ClientID, s.Name}, numbers(&s.Counts)...)...)
+	}
+	return t.flush()
+}
+
+// printLimits shows how far destinations are from the limits that stop their producers.
+func printLimits(e *env, all *admin.Destinations) error {
+	t := newTable(e.out, "LIMITED", "BYTES", "LIMIT", "MESSAGES", "LIMIT", "PRODUCERS WAIT")
+	any := false
+	row := func(name string, l *admin.Limit) {
+		if l == nil {
+			return
+		}
+		if !any {
+			fmt.Fprintln(e.out) // an error shows at the flush
+		}
+		any = true
+		cells := []string{name}
+		for _, n := range [][2]int64{{l.Bytes, l.MaxBytes}, {l.Messages, l.MaxMessages}} {
+			limit := "none"
+			if n[1] > 0 {
+				limit = strconv.FormatInt(n[1], 10)
+			}
+			cells = append(cells, strconv.FormatInt(n[0], 10), limit)
+		}
+		t.row(append(cells, strconv.FormatInt(l.Waiting, 10))...)
+	}
+	for i := range all.Queues {
+		row(all.Queues[i].Name, all.Queues[i].Limit)
+	}
+	for i := range all.Topics {
+		row("topic://"+all.Topics[i].Name, all.Topics[i].Limit)
+	}
+	if !any {
+		return nil
 	}
 	return t.flush()
 }

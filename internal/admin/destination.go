@@ -50,6 +50,8 @@ type Queue struct {
 	Name      string `json:"name"`
 	Temporary bool   `json:"temporary,omitempty"`
 	Counts
+	// Limit tells how far it is from the limit that stops its producers; nil: it has none.
+	Limit *Limit `json:"limit,omitempty"`
 	// DeadLetters tells of the dead letters at its head; nil where there are none,
 	// and in lists of all queues.
 	DeadLetters *DeadLetters `json:"deadLetters,omitempty"`
@@ -57,7 +59,31 @@ type Queue struct {
 
 // A Topic is the name of a topic. What is sent to it is in its subscriptions.
 type Topic struct {
-	Name string `json:"name"`
+	Name  string `json:"name"`
+	Limit *Limit `json:"limit,omitempty"`
+}
+
+// A Limit is how far a destination is from the limit that stops its producers.
+type Limit struct {
+	// MaxBytes and MaxMessages stop producers when Bytes or Messages, which are what
+	// counts of the destination, reach them; absent: no such limit.
+	MaxBytes    int64 `json:"maxBytes,omitempty"`
+	MaxMessages int64 `json:"maxMessages,omitempty"`
+	Bytes       int64 `json:"bytes"`
+	Messages    int64 `json:"messages"`
+	// Waiting are the producers that wait for room there now; Waits are the sends that
+	// have waited since the start, and WaitSeconds how long together.
+	Waiting     int64   `json:"waiting"`
+	Waits       int64   `json:"waits"`
+	WaitSeconds float64 `json:"waitSeconds"`
+}
+
+func limitOf(l *broker.LimitStatus) *Limit {
+	if l == nil {
+		return nil
+	}
+	return &Limit{MaxBytes: l.Flow.MaxBytes, MaxMessages: l.Flow.MaxMessages, Bytes: l.Bytes, Messages: l.Messages,
+		Waiting: l.Waiting, Waits: l.Waits, WaitSeconds: l.Waited.Seconds()}
 }
 
 // A Subscription is one subscription to a topic at a glance.
@@ -84,7 +110,7 @@ func countsOf(st *broker.QueueStatus) Counts {
 }
 
 func queueOf(st *broker.QueueStatus) Queue {
-	return Queue{Name: nameOf(st.Name), Temporary: st.Name.IsTemporary(), Counts: countsOf(st)}
+	return Queue{Name: nameOf(st.Name), Temporary: st.Name.IsTemporary(), Counts: countsOf(st), Limit: limitOf(st.Limit)}
 }
 
 // tempQueue is what stands before the name of a temporary queue.
@@ -133,7 +159,7 @@ func (s *surface) destinations(r *http.Request) (any, error) {
 		all.Queues = append(all.Queues, queueOf(&queues[i]))
 	}
 	for _, t := range s.b.Topics() {
-		all.Topics = append(all.Topics, Topic{Name: t.Name})
+		all.Topics = append(all.Topics, Topic{Name: t.Name, Limit: limitOf(s.b.Limit(t))})
 	}
 	for i := range subscriptions {
 		st := &subscriptions[i]

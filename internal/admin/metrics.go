@@ -45,7 +45,7 @@ type collector struct {
 // brokerDescs are the metrics of the whole broker.
 type brokerDescs struct {
 	info, connections, memory, free, total, used, refusing, queues, scheduled, topics, subscriptions *prometheus.Desc
-	transactions                                                                                     *prometheus.Desc
+	transactions, waiting, waits, waitSeconds                                                        *prometheus.Desc
 	failures, discards                                                                               *prometheus.Desc
 	events                                                                                           map[broker.EventKind]*prometheus.Desc
 }
@@ -101,6 +101,9 @@ func newCollector(s *surface) *collector {
 		total:         desc("nixie_disk_size_bytes", "Size of the disk under the store; absent where there is no disk."),
 		used:          desc("nixie_store_used_bytes", "What the store takes on the disk; absent where there is no disk."),
 		refusing:      desc("nixie_producers_refused", "1 while producers of persistent messages are refused for want of disk space."),
+		waiting:       desc("nixie_producers_waiting", "Producers that wait for room now: at a destination's limit, or for the disk."),
+		waits:         desc("nixie_waits_total", "Sends and commits that had to wait for room."),
+		waitSeconds:   desc("nixie_wait_seconds_total", "How long they have waited together, but for those that still wait."),
 		queues:        desc("nixie_queues", "Queues that exist."),
 		scheduled:     desc("nixie_scheduled_messages", "Messages that wait for the time that their producer wants."),
 		topics:        desc("nixie_topics", "Topics that are known."),
@@ -170,6 +173,10 @@ func (c *collector) collectBroker(ch chan<- prometheus.Metric) {
 		refusing = 1
 	}
 	gauge(ch, d.refusing, refusing)
+	now, sends, waited := b.Waiting()
+	gauge(ch, d.waiting, float64(now))
+	counter(ch, d.waits, sends)
+	ch <- prometheus.MustNewConstMetric(d.waitSeconds, prometheus.CounterValue, waited.Seconds())
 	gauge(ch, d.topics, float64(len(b.Topics())))
 	for kind, e := range d.events {
 		counter(ch, e, b.Counted(kind))

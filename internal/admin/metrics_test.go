@@ -58,6 +58,9 @@ func TestMetrics(t *testing.T) {
 			`nixie_disk_size_bytes`:                                      "100",
 			`nixie_store_used_bytes`:                                     "5",
 			`nixie_producers_refused`:                                    "0",
+			`nixie_producers_waiting`:                                    "0",
+			`nixie_waits_total`:                                          "0",
+			`nixie_wait_seconds_total`:                                   "0",
 			`nixie_queues`:                                               "4",
 			`nixie_scheduled_messages`:                                   "0",
 			`nixie_topics`:                                               "2",
@@ -153,6 +156,50 @@ func TestMetricsAreDocumented(t *testing.T) {
 			if strings.HasPrefix(name, "nixie_") && !strings.Contains(string(page), name) && !strings.Contains(string(page), "`"+short+"`") {
 				h.t.Errorf("docs/operations.md does not tell of %s", name)
 			}
+		}
+	})
+}
+
+// TestLimitsAreShown: how full a destination is, and who waits for it.
+func TestLimitsAreShown(t *testing.T) {
+	t.Parallel()
+	limited := func(o *broker.Options, _ *admin.Options) {
+		o.Limited = true
+		o.Policy = func(d message.Destination) broker.Policy {
+			if d.Name == "FREE" {
+				return broker.Policy{}
+			}
+			return broker.Policy{Flow: broker.Flow{MaxMessages: 2, MaxBytes: 1 << 20}}
+		}
+	}
+	inHouse(t, limited, func(h *house) {
+		c := h.client()
+		for range 2 {
+			c.send("ORDERS", "x")
+		}
+		c.send("FREE", "x")
+		m := &message.Message{ID: message.ID{Producer: c.id + ":1:1", Sequence: 99}, Destination: message.Destination{Kind: message.Queue, Name: "ORDERS"}}
+		c.c.Send(h.t.Context(), m, "", func(error) {})
+		time.Sleep(time.Minute)
+		var all admin.Destinations
+		h.get("/api/v1/destinations", &all)
+		if len(all.Queues) != 2 || all.Queues[0].Limit != nil {
+			t.Fatalf("queues %+v, want FREE without a limit, and ORDERS", all.Queues)
+		}
+		want := admin.Limit{MaxBytes: 1 << 20, MaxMessages: 2, Bytes: 2 * 1030, Messages: 2, Waiting: 1, Waits: 1}
+		got := *all.Queues[1].Limit
+		got.Bytes = want.Bytes
+		if got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		metrics := h.scrape()
+		if metrics["nixie_producers_waiting"] != "1" || metrics["nixie_waits_total"] != "1" {
+			t.Errorf("waiting %s, waits %s, want 1 and 1", metrics["nixie_producers_waiting"], metrics["nixie_waits_total"])
+		}
+		c.c.Close(message.ConnectionLost, "", -1)
+		h.get("/api/v1/queues/ORDERS", &all.Queues[1])
+		if l := all.Queues[1].Limit; l.Waiting != 0 || l.WaitSeconds != 60 {
+			t.Errorf("%+v, want a wait of 60 s that has ended", l)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
@@ -18,6 +19,36 @@ type QueueStatus struct {
 	Bytes        int64 // of those that outlive the process
 	Durable      bool
 	Stats        queue.Stats
+	Limit        *LimitStatus // of a queue; nil: it has none
+}
+
+// A LimitStatus is how far a destination is from the limit that stops its producers.
+type LimitStatus struct {
+	Flow            Flow
+	Bytes, Messages int64         // that count
+	Waiting         int64         // producers that wait for room there now
+	Waits           int64         // sends that have waited since the start
+	Waited          time.Duration // how long together, but for those that still wait
+}
+
+// Limit tells how far a destination is from its limit; nil: it has none.
+func (b *Broker) Limit(name message.Destination) *LimitStatus {
+	if !b.limited.Load() {
+		return nil
+	}
+	r := b.room(name)
+	if r == nil || *r.flow.Load() == (Flow{}) {
+		return nil
+	}
+	st := &LimitStatus{Flow: *r.flow.Load(), Waiting: r.waits.now.Load(), Waits: r.waits.sends.Load(), Waited: time.Duration(r.waits.nanos.Load())}
+	st.Bytes, st.Messages = r.used()
+	return st
+}
+
+// Waiting tells of all producers that had to wait for room, at their destinations or on
+// the disk: how many wait now, how many sends have since the start, and how long together.
+func (b *Broker) Waiting() (now, sends int64, waited time.Duration) {
+	return b.waiting.now.Load(), b.waiting.sends.Load(), time.Duration(b.waiting.nanos.Load())
 }
 
 // Queues tells the status of every queue, sorted by name.
@@ -62,6 +93,9 @@ func (d *destination) status() QueueStatus {
 	st := QueueStatus{Name: d.name, Durable: d.durable, Stats: d.snapshot()}
 	st.Messages = st.Stats.Waiting + st.Stats.Out + st.Stats.Scheduled
 	st.Bytes = d.b.o.Records.Count(d.id).Bytes
+	if d.sub == nil {
+		st.Limit = d.b.Limit(d.name)
+	}
 	return st
 }
 

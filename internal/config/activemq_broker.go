@@ -196,7 +196,7 @@ var systemUsagePart = &part{name: "systemUsage", fate: accepted, children: []*pa
 		{"name", text, "", accepted, ""},
 		{"sendFailIfNoSpace", boolean, "", honoured, ""},
 		{"sendFailIfNoSpaceExplicitySet", boolean, "false", accepted, ""},
-		{"sendFailIfNoSpaceAfterTimeout", integer, "0", leftOut, "a producer that finds no space is refused at once or waits without end, as sendFailIfNoSpace says"},
+		{"sendFailIfNoSpaceAfterTimeout", integer, "0", honoured, ""},
 		{"checkLimitsLogLevel", text, "warn", leftOut, whyDiagnostic},
 	},
 	children: []*part{

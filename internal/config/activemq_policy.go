@@ -6,10 +6,8 @@ const (
 	whyAudit    = "a copy of a message that is already there is always recognised, within bounded memory"
 	whyExpiry   = "messages expire at their time, without a sweep"
 	whyMemory   = "a destination keeps a bounded window in memory and the rest in the store"
-	whyFull     = "producers are stopped by the limits of the whole broker, not by those of one destination"
 	whyGC       = "destinations stay when they are empty and unused; they cost next to nothing"
 	whyPlain    = "it tunes ActiveMQ's own implementation and has no counterpart here"
-	whyCursor   = "messages that wait are kept in the store behind a bounded window in memory"
 	whyEviction = "messages for a slow topic subscriber are kept, not dropped"
 )
 
@@ -61,12 +59,12 @@ var policyAttrs = []attr{
 	{"advisoryWhenFull", boolean, "false", honoured, ""},
 	{"includeBodyForAdvisory", boolean, "false", honoured, ""},
 	{"sendAdvisoryIfNoConsumers", boolean, "false", honoured, ""},
-	{"producerFlowControl", boolean, "true", leftOut, whyFull},
-	{"memoryLimit", size, "0", leftOut, whyMemory},
-	{"sendFailIfNoSpace", boolean, "", leftOut, whyFull},
-	{"sendFailIfNoSpaceAfterTimeout", integer, "", leftOut, whyFull},
-	{"blockedProducerWarningInterval", integer, "30000", leftOut, whyFull},
-	{"storeUsageHighWaterMark", integer, "100", leftOut, whyFull},
+	{"producerFlowControl", boolean, "true", honoured, ""},
+	{"memoryLimit", size, "0", honoured, ""},
+	{"sendFailIfNoSpace", boolean, "", honoured, ""},
+	{"sendFailIfNoSpaceAfterTimeout", integer, "", honoured, ""},
+	{"blockedProducerWarningInterval", integer, "30000", honoured, ""},
+	{"storeUsageHighWaterMark", integer, "100", honoured, ""},
 	{"cursorMemoryHighWaterMark", integer, "70", leftOut, whyMemory},
 	{"maxPageSize", integer, "200", leftOut, whyMemory},
 	{"maxBrowsePageSize", integer, "400", leftOut, "a browser sees every message"},
@@ -106,9 +104,9 @@ var policyChildren = []*part{
 		{name: "oldestMessageEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark")},
 		{name: "oldestMessageWithLowestPriorityEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark")},
 		{name: "uniquePropertyMessageEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark", "propertyName")}}},
-	{name: "pendingQueuePolicy", fate: leftOut, why: whyCursor, children: cursors("vmQueueCursor", "fileQueueCursor", "storeCursor")},
-	{name: "pendingSubscriberPolicy", fate: leftOut, why: whyCursor, children: cursors("vmCursor", "fileCursor")},
-	{name: "pendingDurableSubscriberPolicy", fate: leftOut, why: whyCursor, children: cursors("vmDurableCursor", "fileDurableSubscriberCursor", "storeDurableSubscriberCursor")},
+	{name: "pendingQueuePolicy", fate: accepted, children: cursors("vmQueueCursor", "fileQueueCursor", "storeCursor")},
+	{name: "pendingSubscriberPolicy", fate: accepted, children: cursors("vmCursor", "fileCursor")},
+	{name: "pendingDurableSubscriberPolicy", fate: accepted, children: cursors("vmDurableCursor", "fileDurableSubscriberCursor", "storeDurableSubscriberCursor")},
 	{name: "networkBridgeFilterFactory", fate: leftOut, why: whyNoNetworks, opaque: true},
 	{name: "messageInterceptorStrategy", fate: refused, why: "messages would keep the headers that it is meant to change; remove it if nothing depends on that", opaque: true},
 	{name: "messageGroupMapFactory", fate: leftOut, why: whyPlain, opaque: true},
@@ -119,11 +117,16 @@ func recoveryPart(name string) *part {
 	return &part{name: name, fate: refused, why: "retroactive topic consumers would not get those messages; use fixedCount, fixedSized, lastImage or timedSubscriptionRecoveryPolicy", opaque: true}
 }
 
-// cursors are ways to keep waiting messages.
+// cursors are ways to keep waiting messages. All wait in the store here, behind a bounded
+// window in memory; of the first, with which ActiveMQ keeps all in memory, memoryLimit
+// counts what waits.
 func cursors(names ...string) []*part {
 	parts := make([]*part, len(names))
 	for i, n := range names {
 		parts[i] = &part{name: n, fate: accepted, attrs: inside("immediatePriorityDispatch", "useCache")}
+		if n == "vmQueueCursor" || n == "vmDurableCursor" {
+			parts[i].fate = honoured
+		}
 	}
 	return parts
 }

@@ -66,6 +66,7 @@ var settingOrder = []string{
 	setExpiryAddress, setAutoExpiry, setExpiryPrefix, setExpirySuffix,
 	setNoExpiry, setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay,
 	setExclusive, setMaxConsumers, setConsumersBefore, setDelayBefore, setRing, setPurge, setAutoCreateQueues, setAutoCreateAddresses,
+	setMaxBytes, setMaxMessages, setFullPolicy,
 }
 
 // Prefixes of HornetQ's addresses of JMS destinations (R-HQ-02).
@@ -222,6 +223,7 @@ func (s *AddressSettings) policy(d message.Destination) Effective {
 	}
 	e.Lifetime = lifetime(m)
 	s.ofQueue(d, m, &e.PolicyEntry)
+	e.Limits = limitsOf(m)
 	return e
 }
 
@@ -379,6 +381,54 @@ func lifetime(m merged) *redelivery.Lifetime {
 		return nil
 	}
 	return &l
+}
+
+// Values of address-full-policy.
+const (
+	fullBlock = "BLOCK"
+	fullFail  = "FAIL"
+	fullDrop  = "DROP"
+	fullPage  = "PAGE"
+)
+
+// limitsOf are the limits of an address; nil: what does not fit is paged, which is that
+// it waits in the store. An address counts all that its queues have (durable
+// subscriptions included).
+func limitsOf(m merged) *Limits {
+	l := DefaultLimits()
+	l.DurableSubscriptions = true
+	l.MaxBytes, _ = addressSize(m.text(setMaxBytes))
+	n, _ := addressSize(m.text(setMaxMessages))
+	l.MaxMessages = int(min(n, math.MaxInt32))
+	switch m.text(setFullPolicy) {
+	case fullBlock:
+	case fullFail:
+		l.OnFull = Fail
+	case fullDrop:
+		l.OnFull = Drop
+	default:
+		return nil
+	}
+	if l.MaxBytes == 0 && l.MaxMessages == 0 {
+		return nil
+	}
+	return l
+}
+
+// limits reports whether a setting stops producers, or drops what they send.
+func (s *AddressSettings) limits() bool {
+	return slices.ContainsFunc(s.settings, func(a addressSetting) bool {
+		v, given := a.values[setFullPolicy]
+		return given && v.Value != fullPage
+	})
+}
+
+// addressSize reads a limit of an address; 0: there is none.
+func addressSize(s string) (int64, error) {
+	if s == "" || strings.HasPrefix(strings.TrimSpace(s), "-") {
+		return 0, nil
+	}
+	return parseSize(strings.ReplaceAll(strings.ToLower(s), "ib", "b"))
 }
 
 // Equal reports whether two files have the same settings, in the same places.

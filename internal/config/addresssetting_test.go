@@ -444,3 +444,39 @@ func TestQueueSettings(t *testing.T) {
 		t.Error("whether anybody need look")
 	}
 }
+
+// TestFullAddresses is address-full-policy: it holds where a limit is given.
+func TestFullAddresses(t *testing.T) {
+	t.Parallel()
+	limits := func(set func(*Limits)) *Limits {
+		l := DefaultLimits()
+		l.DurableSubscriptions = true
+		set(l)
+		return l
+	}
+	for name, tt := range map[string]struct {
+		settings []string
+		want     *Limits
+		limited  bool
+	}{
+		"nothing":             {nil, nil, false},
+		"a limit alone pages": {[]string{"max-size-bytes", "1000"}, nil, false},
+		"page":                {[]string{"max-size-bytes", "1000", "address-full-policy", "PAGE"}, nil, false},
+		"block without limit": {[]string{"max-size-bytes", "-1", "address-full-policy", "BLOCK"}, nil, true},
+		"block":               {[]string{"max-size-bytes", "10Mb", "address-full-policy", "BLOCK"}, limits(func(l *Limits) { l.MaxBytes = 10 << 20 }), true},
+		"fail":                {[]string{"max-size-messages", "7", "address-full-policy", "FAIL"}, limits(func(l *Limits) { l.MaxMessages, l.OnFull = 7, Fail }), true},
+		"drop":                {[]string{"max-size-bytes", "1MiB", "address-full-policy", "DROP"}, limits(func(l *Limits) { l.MaxBytes, l.OnFull = 1<<20, Drop }), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := coreConfig(t, artemisRoot, settingsXML(append([]string{"#"}, tt.settings...))).Resolver()
+			got := r.Policy(message.Destination{Kind: message.Queue, Name: "Q"}).Limits
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if r.Limited() != tt.limited {
+				t.Errorf("limited: %t", r.Limited())
+			}
+		})
+	}
+}

@@ -240,6 +240,8 @@ type PolicyEntry struct {
 	// Lifetime changes the expiration of what is sent to these destinations; nil: it
 	// stays what it is.
 	Lifetime *redelivery.Lifetime
+	// Limits bound what producers may put there; nil: the disk's reserve alone does.
+	Limits *Limits
 	// Settings are the values that the file gives for the entry, in its order.
 	Settings []Setting
 	// Source is "FILE:LINE" of the entry.
@@ -295,6 +297,8 @@ const (
 	Fail OnFull = "fail"
 	// Block lets the producer wait until there is room.
 	Block OnFull = "block"
+	// Drop discards the message; for Limits alone.
+	Drop OnFull = "drop"
 )
 
 // StoreLimits says when producers are stopped. Acknowledgements, dead-lettering
@@ -306,6 +310,9 @@ type StoreLimits struct {
 	MinFreePercent float64
 	// OnFull is Fail or Block.
 	OnFull OnFull
+	// FailAfter is how long a producer waits before its send fails all the same; 0:
+	// without end.
+	FailAfter time.Duration
 	// MaxBytes and MaxPercent (of the file system) are the most that the store may
 	// use before producers are stopped: the smaller of the two; 0: no such limit.
 	MaxBytes   int64

@@ -164,6 +164,11 @@ func anyConfig(t *rapid.T) *Config {
 			p.Recovery, p.AlwaysRetroactive = &Recovery{Count: rapid.IntRange(0, 9).Draw(t, "recovered"), Bytes: rapid.IntRange(0, 9).Draw(t, "bytes"), Age: time.Duration(rapid.IntRange(0, 9).Draw(t, "age")) * time.Second}, some("retroactive")
 			p.Lifetime = &redelivery.Lifetime{Never: some("never"), Delay: bound.Draw(t, "life"), Least: bound.Draw(t, "least"), Most: bound.Draw(t, "most")}
 		}
+		if some("limits") {
+			p.Limits = &Limits{MaxBytes: rapid.SampledFrom([]int64{0, 1, 1 << 20}).Draw(t, "max bytes"), MaxMessages: rapid.IntRange(0, 9).Draw(t, "max messages"),
+				DurableSubscriptions: some("durable"), Queues: some("queues"), OnFull: rapid.SampledFrom([]OnFull{"", Fail, Block, Drop}).Draw(t, "full"),
+				FailAfter: positive("fail after"), StoreHighWaterMark: float64(rapid.IntRange(0, 100).Draw(t, "mark")), WarnInterval: positive("warn")}
+		}
 		switch rapid.IntRange(0, 2).Draw(t, "expiry") {
 		case 1:
 			p.Rules.Expiry = redelivery.DiscardingStrategy()
@@ -214,7 +219,7 @@ func anyConfig(t *rapid.T) *Config {
 	}
 	c.Store = StoreLimits{MinFreeBytes: rapid.SampledFrom([]int64{0, 1000, 1 << 30}).Draw(t, "free"), MinFreePercent: rapid.SampledFrom([]float64{0, 2, 2.5}).Draw(t, "free %"),
 		MaxBytes: rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "max"), MaxPercent: rapid.SampledFrom([]float64{0, 99.5}).Draw(t, "max %"),
-		OnFull: rapid.SampledFrom([]OnFull{Fail, Block}).Draw(t, "on full")}
+		OnFull: rapid.SampledFrom([]OnFull{Fail, Block}).Draw(t, "on full"), FailAfter: positive("fail after")}
 	switch rapid.IntRange(0, 2).Draw(t, "scheduler") {
 	case 1:
 		c.SchedulerSupport = true

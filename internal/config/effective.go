@@ -42,6 +42,7 @@ type Resolver struct {
 	dropOnly   []*regexp.Regexp
 	addresses  *AddressSettings // instead of all the others; nil: none
 	lifetimes  bool             // some policy has a Lifetime
+	limited    bool             // some policy has Limits
 	unrouted   bool             // some rules have DeadLetterUnrouted
 	declared   bool             // some policy has OnlyDeclared
 
@@ -71,11 +72,17 @@ func (c *Config) Resolver() *Resolver {
 	r.declared = c.Addresses != nil && c.Addresses.gives(setAutoCreateQueues, setAutoCreateAddresses) ||
 		c.DefaultPolicy != nil && c.DefaultPolicy.OnlyDeclared ||
 		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.OnlyDeclared })
+	r.limited = c.Addresses != nil && c.Addresses.limits() ||
+		c.DefaultPolicy != nil && c.DefaultPolicy.Limits != nil ||
+		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Limits.For(p.Destination) != nil })
 	r.lifetimes = c.Addresses != nil && c.Addresses.gives(setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay, setNoExpiry) ||
 		c.DefaultPolicy != nil && c.DefaultPolicy.Lifetime != nil ||
 		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Lifetime != nil })
 	return r
 }
+
+// Limited reports whether what Policy returns has Limits for any destination.
+func (r *Resolver) Limited() bool { return r.limited }
 
 // Policy returns what holds for d (R-MAP-07): the policy entry, and with it the
 // redeliveryPlugin's policy, unless the entry has a redelivery of its own.

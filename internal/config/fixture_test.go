@@ -269,6 +269,9 @@ func policy(p PolicyEntry) string {
 	if p.ConsumersBeforeDispatch != 0 || p.TimeBeforeDispatch != 0 {
 		s += fmt.Sprintf(" gathers %d within %v", p.ConsumersBeforeDispatch, p.TimeBeforeDispatch)
 	}
+	if p.Limits != nil {
+		s += fmt.Sprintf(" limits=%+v", *p.Limits)
+	}
 	if p.Recovery != nil {
 		s += fmt.Sprintf(" recovery=%+v", *p.Recovery)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -99,6 +100,16 @@ func (w *coreFile) sound(c *element) bool {
 	case setMaxConsumers, setRing:
 		if n, err := parseInt(c.text, math.MinInt64, math.MaxInt64); err != nil || n == 0 {
 			w.fail(c.at(nothingText(c.text, err)))
+			return false
+		}
+	case setMaxBytes, setMaxMessages:
+		if _, err := addressSize(c.text); err != nil {
+			w.fail(c.at(err.Error()))
+			return false
+		}
+	case setFullPolicy:
+		if words := []string{fullPage, fullBlock, fullFail, fullDrop}; !slices.Contains(words, c.text) {
+			w.fail(c.at(fmt.Sprintf("%q is not %s%s", c.text, enumerate(words), didYouMean(c.text, words))))
 			return false
 		}
 	case setMaxDelay:

@@ -29,12 +29,15 @@ const (
 
 	setAutoCreateQueues    = "auto-create-queues"
 	setAutoCreateAddresses = "auto-create-addresses"
+	setMaxBytes            = "max-size-bytes"
+	setMaxMessages         = "max-size-messages"
+	setFullPolicy          = "address-full-policy"
 )
 
 // Reasons that several elements of an address-setting share.
 const (
-	whyPaging      = "memory is bounded for the whole broker; what does not fit is in the store, and no address has a limit of its own"
-	whyAddressFull = "no address is ever full: producers are stopped by the disk's reserve alone, and nothing is dropped"
+	whyPaging      = "memory is bounded for the whole broker, and what does not fit is in the store"
+	whyAddressFull = "what is in the store is bounded by the disk's reserve alone, and nothing is dropped for it"
 	whyCounters    = "counters are always kept, and read at the admin listener"
 	whySlow        = "slow consumers are not looked for; their messages wait"
 	whyAutoCreate  = "a queue or topic is made when it is first used, and stays"
@@ -53,10 +56,10 @@ var commonSettings = []*part{
 	leafPart(setMaxDelay, integer, "", honoured, ""),
 	leafPart(setAttempts, integer, "", honoured, ""),
 	leafPart(setNoRoute, boolean, "", honoured, ""),
-	leafPart("max-size-bytes", text, "-1", leftOut, whyPaging),
+	leafPart(setMaxBytes, text, "-1", honoured, ""),
 	leafPart("page-size-bytes", text, "10485760", leftOut, whyPaging),
 	leafPart("page-max-cache-size", integer, "5", leftOut, whyPaging),
-	leafPart("address-full-policy", text, "PAGE", leftOut, whyAddressFull),
+	leafPart(setFullPolicy, text, "PAGE", honoured, ""),
 	leafPart("message-counter-history-day-limit", integer, "0", leftOut, whyCounters),
 	leafPart("redistribution-delay", integer, "-1", leftOut, "there is no cluster to hand messages on to"),
 	leafPart("slow-consumer-threshold", integer, "-1", leftOut, whySlow),
@@ -82,7 +85,7 @@ var artemisSettingPart = &part{name: "address-setting", fate: honoured, role: ro
 		leafPart(setAutoExpiry, boolean, "", honoured, ""),
 		leafPart(setExpiryPrefix, text, "", honoured, ""),
 		leafPart(setExpirySuffix, text, "", honoured, ""),
-		leafPart("max-size-messages", text, "-1", leftOut, whyPaging),
+		leafPart(setMaxMessages, text, "-1", honoured, ""),
 		leafPart("max-size-bytes-reject-threshold", text, "-1", leftOut, whyAddressFull),
 		leafPart("max-read-page-messages", text, "-1", leftOut, whyPaging),
 		leafPart("max-read-page-bytes", text, "", leftOut, whyPaging),

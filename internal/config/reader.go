@@ -166,6 +166,7 @@ func (w *walker) broker(e *element) {
 	w.needScheduler(e)
 	w.virtualTopics(e)
 	w.joinAccess()
+	w.joinLimits()
 	if a, ok := e.given("dataDirectory"); ok && w.cfg.DataDir != Memory && !sameDir(a.value, w.cfg.DataDir) {
 		w.warn(e.atAttr(a, fmt.Sprintf("%q is left out: messages are kept in %s; --data changes that", a.value, w.cfg.DataDir)))
 	}
@@ -254,11 +255,16 @@ func (w *walker) connectorList(e *element) {
 func (w *walker) systemUsage(e *element) {
 	if a, ok := e.given("sendFailIfNoSpace"); ok {
 		if fail, err := parseBool(a.value); err == nil && fail {
-			w.cfg.Store.OnFull = Fail
+			w.cfg.Store.OnFull, w.usageFails = Fail, true
 		} else if err == nil {
 			w.cfg.Store.OnFull = Block
 		}
 	}
+	w.intBetween(e, "sendFailIfNoSpaceAfterTimeout", 0, math.MaxInt64, func(n int64) {
+		if w.cfg.Store.FailAfter = redelivery.FromMillis(n); n > 0 && !w.usageFails {
+			w.cfg.Store.OnFull = Block // so long
+		}
+	})
 }
 
 // memoryUsage reads how much memory messages may take.
@@ -300,8 +306,10 @@ func (w *walker) policyEntry(e *element) {
 			w.fail(e.at(fmt.Sprintf("more than %d policy entries", maxPolicies)))
 			return
 		}
-		entry.Destination, entry.Rules.Name = d, "policyEntry "+d.String()
-		w.cfg.Policies = append(w.cfg.Policies, entry)
+		own := entry
+		own.Destination, own.Rules.Name = d, "policyEntry "+d.String()
+		own.Limits = entry.Limits.of(d.Kind)
+		w.cfg.Policies = append(w.cfg.Policies, own)
 	}
 }
 
@@ -344,5 +352,6 @@ func (w *walker) settings(e *element) PolicyEntry {
 	p.Rules = redelivery.Rules{Source: p.Source}
 	w.strategy(e, &p)
 	w.slowConsumers(e, &p)
+	w.limits(e, &p)
 	return p
 }

@@ -70,6 +70,7 @@ type walker struct {
 	readFile          func(path string) ([]byte, error) // a file that the document names
 	defines           map[string]string                 // of -D
 	withoutListener   bool                              // listeners come from --listen, the file's are not used
+	usageFails        bool                              // systemUsage says sendFailIfNoSpace="true"
 	// redelivery and intercept are filled before the elements that hold their parts
 	// are read.
 	redelivery RedeliveryPlugin

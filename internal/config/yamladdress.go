@@ -98,6 +98,9 @@ var settingDocs = map[string]string{
 
 	setAutoCreateQueues:    "Make a queue when a client first uses it; default true.",
 	setAutoCreateAddresses: "Make an address, and so a queue or a topic, when a client first uses it; default true.",
+	setMaxBytes:            "What an address may have, as 10485760 or 10 mb, before address-full-policy holds; default -1: no limit.",
+	setMaxMessages:         "The same as a number of messages; default -1: no limit.",
+	setFullPolicy:          "What becomes of a send to a full address: PAGE (the default), it goes to the store; BLOCK, it waits; FAIL, it is refused; DROP, it is discarded and counted.",
 }
 
 // settingList is the list of address-settings. Patterns are made of the matches

@@ -115,6 +115,7 @@ func (y yamlReader) store() []yamlKey {
 		y.bytes("max", &s.MaxBytes).says("The most that the store may use before producers are stopped; the smaller of this and maxPercent; default 0: no such limit."),
 		y.percent("maxPercent", &s.MaxPercent).says("The same as a percentage of the file system; default 0: no such limit."),
 		word(y, "onFull", onFullWords, &s.OnFull).says("Refuse the producer's message with an error, or let the producer wait; default fail."),
+		y.duration("failAfter", 0, &s.FailAfter).says("How long a producer waits before its message is refused all the same; default 0s: without end."),
 	}
 }
 

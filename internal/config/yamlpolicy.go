@@ -68,6 +68,8 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		y.expiry("expiry", &p.Rules.Expiry).says("Where messages go whose time to live passes: dead-letter (the default), as deadLetterStrategy says, discard, or a queue or topic://NAME."),
 		section(y, "lifetime", &p.Lifetime, func() *redelivery.Lifetime { return &redelivery.Lifetime{Delay: -1, Least: -1, Most: -1} }, yamlReader.lifetime, nil).
 			says("Change when messages that are sent here expire; absent: they expire when their senders say."),
+		section(y, "limits", &p.Limits, DefaultLimits, yamlReader.limits, nil).
+			says("Stop the producers of a destination that is full; absent: the disk's reserve alone stops them."),
 		y.flag("deadLetterUnrouted", &p.Rules.DeadLetterUnrouted).says("Make a dead letter of what is sent to a topic that nobody subscribes to; default false."),
 		y.flag("keepUnroutedDead", &p.Rules.KeepUnroutedDead).says("Keep a dead letter in ActiveMQ.DLQ where its target is a topic without a durable subscription; default false."),
 		word(y, "origins", originWords, &p.Rules.Origins).says("Whose properties a dead letter gets beside ActiveMQ's: none (the default), those of hornetq, or of artemis."),

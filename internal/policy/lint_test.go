@@ -36,6 +36,10 @@ var lintCases = map[string]struct {
 	want            []string
 }{
 	"nothing":                                            {"", "6", nil},
+	"a limit that stops nobody":                          {"policies:\n  - queue: Q\n    limits:\n      maxBytes: 1 mb\n      queues: false\n", "6", []string{"5 note limit-unused"}},
+	"a limit":                                            {"policies:\n  - queue: Q\n    limits:\n      maxBytes: 1 mb\n", "6", nil},
+	"a topic's limit":                                    {"policies:\n  - topic: T\n    limits: {maxBytes: 1 mb, queues: false}\n", "6", nil},
+	"a limit that drops":                                 {"policies:\n  - queue: Q\n    limits:\n      maxMessages: 7\n      onFull: drop\n", "6", []string{"5 warning drop-when-full"}},
 	"the intended set-up (C03)":                          {redeliveryYAML("maximumRedeliveries: 4"), "0", nil},
 	"C03 the client's limit is the larger":               {redeliveryYAML("maximumRedeliveries: 2"), "6", []string{"4 warning client-limit"}},
 	"C03 the client goes first":                          {redeliveryYAML("maximumRedeliveries: 6"), "6", []string{"4 note client-first"}},

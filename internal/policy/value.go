@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,7 +38,7 @@ type field struct {
 }
 
 // fields are all there are, in the order in which they are shown.
-var fields = slices.Concat(entryFields, redeliveryFields, strategyFields, advisoryFields())
+var fields = slices.Concat(entryFields, limitFields, redeliveryFields, strategyFields, advisoryFields())
 
 var entryFields = []field{
 	{name: "prioritizedMessages", text: func(e *config.Effective) string { return strconv.FormatBool(e.PrioritizedMessages) }},
@@ -96,6 +97,24 @@ var entryFields = []field{
 	lifetimeField("default", func(l *redelivery.Lifetime) string { return lifetimeText(l.Delay) }, "expiry-delay"),
 	lifetimeField("min", func(l *redelivery.Lifetime) string { return lifetimeText(l.Least) }, "min-expiry-delay"),
 	lifetimeField("max", func(l *redelivery.Lifetime) string { return lifetimeText(l.Most) }, "max-expiry-delay"),
+}
+
+// limitFields are the limits of a destination, where it has any.
+var limitFields = []field{
+	limitField("maxBytes", func(l *config.Limits) string { return strconv.FormatInt(l.MaxBytes, 10) }, "memoryLimit", "max-size-bytes"),
+	limitField("maxMessages", func(l *config.Limits) string { return strconv.Itoa(l.MaxMessages) }, "max-size-messages"),
+	limitField("queues", func(l *config.Limits) string { return strconv.FormatBool(l.Queues) }, "pendingQueuePolicy"),
+	limitField("durableSubscriptions", func(l *config.Limits) string { return strconv.FormatBool(l.DurableSubscriptions) }, "pendingDurableSubscriberPolicy"),
+	limitField("onFull", func(l *config.Limits) string { return cmp.Or(string(l.OnFull), "block, for the disk as store.onFull") },
+		"sendFailIfNoSpace", "address-full-policy"),
+	limitField("failAfter", func(l *config.Limits) string { return duration(l.FailAfter) }, "sendFailIfNoSpaceAfterTimeout"),
+	limitField("storeHighWaterMark", func(l *config.Limits) string { return strconv.FormatFloat(l.StoreHighWaterMark, 'f', -1, 64) }, "storeUsageHighWaterMark"),
+	limitField("warnInterval", func(l *config.Limits) string { return duration(l.WarnInterval) }, "blockedProducerWarningInterval"),
+}
+
+func limitField(name string, text func(*config.Limits) string, words ...string) field {
+	return field{name: "limits." + name, words: words, applies: func(e *config.Effective) bool { return e.Limits != nil },
+		text: func(e *config.Effective) string { return text(e.Limits) }}
 }
 
 var origins = map[redelivery.Origins]string{redelivery.NoOrigins: "none", redelivery.HornetQOrigins: "hornetq", redelivery.ArtemisOrigins: "artemis"}

@@ -56,6 +56,8 @@ var eventLines = map[broker.EventKind]struct {
 	broker.DiskEnough:           {slog.LevelInfo, "disk has room again"},
 	broker.TransactionTimedOut:  {slog.LevelWarn, "distributed transaction timed out"},
 	broker.SubscriptionTimedOut: {slog.LevelWarn, "durable subscription removed, with its messages: nobody has used it for too long"},
+	broker.ProducerWaits:        {slog.LevelWarn, "producer waits for room"},
+	broker.LetIn:                {slog.LevelWarn, "messages went in above the limit"},
 	broker.DestinationLost:      {slog.LevelError, "destination stopped; it is opened anew from the store"},
 }
 

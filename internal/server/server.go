@@ -138,12 +138,14 @@ func (s *Server) startBroker(rec *records.Records) error {
 		Offline:         broker.OfflineLimit{After: c.OfflineSubscriptionLimit, Every: c.OfflineSubscriptionCheck},
 		RejectDurable:   c.RejectDurableConsumers,
 		Lifetimes:       c.Resolver().Lifetimes(),
+		Limited:         c.Resolver().Limited(),
 		Unrouted:        c.Resolver().Unrouted(),
 		OnlyDeclared:    c.Resolver().OnlyDeclared(),
 		MarksOff:        !c.HandOutMarks,
 		NoScheduler:     c.NoScheduler,
 		MaxRepeat:       c.MaxSchedulerRepeat,
 		BlockWhenFull:   c.Store.OnFull == config.Block,
+		FailAfter:       c.Store.FailAfter,
 		Policy:          policies(c),
 		AdvisoryTopic:   openwire.AdvisoryTopic,
 		Listen: func(e broker.Event) {
@@ -170,6 +172,7 @@ func policies(c *config.Config) func(message.Destination) broker.Policy {
 			Lifetime:     e.Lifetime,
 			Recovery:     recoveryOf(&e.PolicyEntry),
 			MaxConsumers: e.MaxConsumers, RingSize: e.RingSize, PurgeAlone: e.PurgeOnNoConsumers, OnlyDeclared: e.OnlyDeclared,
+			Flow:       flowOf(e.Limits.For(d)),
 			Gather:     broker.Gather{Consumers: e.ConsumersBeforeDispatch, Wait: e.TimeBeforeDispatch},
 			Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
 			Advisories: advisoriesOf(e.Advisories)}
@@ -261,6 +264,18 @@ func advisoriesOf(a config.Advisories) broker.Advisories {
 		Discarded: a.ForDiscardingMessages, Sent: a.ForDelivery, Consumed: a.ForConsumed, Dispatched: a.ForDispatched,
 		SlowConsumer: a.ForSlowConsumers, FastProducer: a.ForFastProducers, WhenFull: a.WhenFull,
 		NoConsumer: a.IfNoConsumers, Bodies: a.IncludeBody,
+	}
+}
+
+// flowOf is what a policy lets producers put into a destination, as the broker has it.
+func flowOf(l *config.Limits) broker.Flow {
+	if l == nil {
+		return broker.Flow{}
+	}
+	return broker.Flow{
+		MaxBytes: l.MaxBytes, MaxMessages: int64(l.MaxMessages), DurableToo: l.DurableSubscriptions, FailAfter: l.FailAfter,
+		StorePercent: l.StoreHighWaterMark, WarnEvery: l.WarnInterval,
+		OnFull: map[config.OnFull]broker.FullAction{config.Block: broker.Wait, config.Fail: broker.Refuse, config.Drop: broker.Drop}[l.OnFull],
 	}
 }
 

@@ -15,6 +15,7 @@ const (
 	propertyMessageID     = "orignalMessageId"
 	propertyDestination   = "orignalDestination"
 	propertyUsageName     = "usageName"
+	propertyUsageCount    = "usageCount"
 )
 
 // advisoryType is the JMSType of every advisory.
@@ -22,6 +23,9 @@ const advisoryType = "Advisory"
 
 // storeUsage is what is full where a broker tells that it is: the disk.
 const storeUsage = "Store"
+
+// memoryUsage stands behind a destination's name where that is full, as in ActiveMQ.
+const memoryUsage = ":memory"
 
 // message is the advisory of an event; nil where there is none.
 func (a *Advisories) message(e broker.Event) (*message.Message, error) {
@@ -137,6 +141,9 @@ func ownProperties(e broker.Event) wire.Map {
 	case broker.FastProducer:
 		return wire.Map{{Key: propertyProducerID, Value: e.Producer}}
 	case broker.Full:
+		if e.OwnLimit {
+			return wire.Map{{Key: propertyUsageName, Value: e.Destination.String() + memoryUsage}, {Key: propertyUsageCount, Value: e.Bytes}}
+		}
 		return wire.Map{{Key: propertyUsageName, Value: storeUsage}}
 	case broker.Expired, broker.Discarded, broker.MessageSent, broker.MessageConsumed:
 		return wire.Map{{Key: propertyMessageID, Value: e.Message.String()}, {Key: propertyDestination, Value: e.Destination.String()}}
