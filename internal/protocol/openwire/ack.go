@@ -77,7 +77,7 @@ func (s *session) ref(id *wire.MessageID) queue.Ref {
 	}
 	position, ours := s.generation.position(id.BrokerSequenceID)
 	r := queue.Ref{Position: uint64(max(position, 0)), Stale: !ours}
-	if p := id.ProducerID; p == nil || *p != *renamedProducer { // else it is a name of our own: only the position counts
+	if p := id.ProducerID; p == nil || p.ConnectionID != renamedConnection { // else it is a name of our own: only the position counts
 		r.ID = message.ID{Producer: s.producerText(p), Sequence: id.ProducerSequenceID, Text: id.TextView.Value}
 	}
 	return r

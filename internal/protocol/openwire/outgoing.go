@@ -31,8 +31,10 @@ type outgoing struct {
 	generation generation
 }
 
-// renamedProducer is the producer in the ids of renamed dispatches.
-var renamedProducer = &wire.ProducerID{ConnectionID: "nixie-renamed", SessionID: 1, Value: 1}
+// renamedConnection is the connection in the ids of renamed dispatches. Each connection
+// of a client has a producer of its own there: the client remembers what it was told on
+// the one before.
+const renamedConnection = "nixie-renamed"
 
 // rename gives the dispatch an id that the client has not seen on this
 // connection, and keeps the message's own as its text: JMSMessageID is the same,
@@ -42,7 +44,8 @@ var renamedProducer = &wire.ProducerID{ConnectionID: "nixie-renamed", SessionID:
 func (o *outgoing) rename(id message.ID) {
 	o.renamed++
 	o.id.TextView = wire.NewText(id.String())
-	o.id.ProducerID, o.id.ProducerSequenceID = renamedProducer, o.renamed
+	o.id.ProducerID = &wire.ProducerID{ConnectionID: renamedConnection, SessionID: int64(o.generation) + 1, Value: 1}
+	o.id.ProducerSequenceID = o.renamed
 }
 
 // dispatch is d as a command. now is brokerOutTime.
