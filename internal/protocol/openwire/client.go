@@ -73,6 +73,7 @@ func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
 	if c.FailoverReconnect {
 		s.generation = s.server.generations.next(s.server.o.Clock.Now().UnixMilli())
 		s.out.cameBack(s.generation)
+		s.gaps = &gaps{until: s.server.o.Clock.Now().Add(replayTime)}
 	}
 	s.client = &client{
 		id:           c.ConnectionID.Value,

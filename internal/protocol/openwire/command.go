@@ -14,6 +14,9 @@ import (
 // Response, answer themselves unless they return an error.
 func (s *session) carryOut(ds wire.DataStructure) error {
 	var err error
+	if c, ok := ds.(wire.Command); ok {
+		s.gaps.note(c.Base().CommandID)
+	}
 	switch c := ds.(type) {
 	case nil: // the null frame, a sign of life
 		return nil

@@ -23,11 +23,12 @@ type interrupted struct {
 	oldest []string                   // connection ids, in the order in which they were lost
 }
 
-// lose remembers the open transactions of a client whose connection is lost.
+// lose remembers the open transactions of a client whose connection is lost, or
+// that was sent away: it may come back.
 func (i *interrupted) lose(c *client) {
 	open := map[string]bool{}
 	for id, t := range c.transactions {
-		if c.consumes(t) {
+		if c.listens(t, c.broker.Holds) {
 			open[id] = true
 		}
 	}
@@ -57,12 +58,12 @@ func (i *interrupted) was(connection, tx string) bool {
 	return i.of[connection][tx]
 }
 
-// consumes reports whether a transaction may have acknowledgements: a consumer of a
-// session of its own has messages; of any session, while it has not shown its own.
-func (c *client) consumes(t *transaction) bool {
+// listens reports whether a transaction may have acknowledgements: there is such a
+// consumer in a session of its own; in any session, while it has not shown its own.
+func (c *client) listens(t *transaction, such func(consumer string) bool) bool {
 	for id, text := range c.consumers {
 		session := id.Session()
-		if session.Value != connectionSession && (len(t.sessions) == 0 || t.sessions[session]) && c.broker.Holds(text) {
+		if session.Value != connectionSession && (len(t.sessions) == 0 || t.sessions[session]) && such(text) {
 			return true
 		}
 	}

@@ -44,6 +44,7 @@ type session struct {
 	settings   wire.Settings
 	client     *client     // nil until ConnectionInfo
 	generation generation  // of the client's connections
+	gaps       *gaps       // of a client that has come back; else nil
 	named      named       // by the last acknowledgement
 	refused    bool        // ConnectionInfo failed, and the end is near
 	unasked    func(error) // tells the client of the failure of what it does not wait for

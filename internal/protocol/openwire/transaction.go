@@ -23,6 +23,10 @@ type transaction struct {
 	// and may have had some there. The reader owns them.
 	sessions       map[wire.SessionID]bool
 	acked, resumed bool
+	// begun is the number of its begin. repeated says that this may be the repetition
+	// of one that was lost with the connection before; distributed, that it is XA's.
+	begun                 int32
+	repeated, distributed bool
 
 	mu      sync.Mutex
 	pending int           // commands that nobody waits for, and that the broker has not answered
@@ -131,7 +135,7 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 	tx := id.String()
 	switch c.Type {
 	case wire.TransactionBegin:
-		if err := s.begin(tx); err != nil {
+		if err := s.begin(tx, c.CommandID); err != nil {
 			return err
 		}
 		s.answer(&c.BaseCommand, nil)
@@ -142,7 +146,7 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 		if err != nil {
 			return err
 		}
-		s.complete(t)
+		s.complete(t, c.CommandID)
 		delete(s.client.transactions, tx)
 		done := s.out.over(tx, true, s.later(&c.BaseCommand))
 		s.client.broker.Commit(s.ctx, tx, func(err error) { done(commitError(id, err)) })
@@ -161,18 +165,18 @@ func (s *session) localTransaction(c *wire.TransactionInfo, id *wire.LocalTransa
 }
 
 // complete waits until all of a transaction is answered. If anything of it failed, or
-// is missing, it can only be rolled back.
-func (s *session) complete(t *transaction) {
+// is missing, it can only be rolled back. end is the number of the command that ends it.
+func (s *session) complete(t *transaction, end int32) {
 	if err := t.outcome(s.ctx); err != nil {
 		s.client.broker.MarkRollbackOnly(t.id, err)
 	}
-	if t.resumed && !t.acked {
+	if t.resumed && !t.acked || s.misses(t, end) {
 		s.client.broker.MarkRollbackOnly(t.id, errNotReplayed)
 	}
 }
 
 // begin opens a transaction. One that is open already stays as it is (OpenWire 13).
-func (s *session) begin(tx string) error {
+func (s *session) begin(tx string, begun int32) error {
 	if s.client.transactions[tx] != nil {
 		return nil
 	}
@@ -182,12 +186,13 @@ func (s *session) begin(tx string) error {
 	if err := s.client.broker.Begin(tx); err != nil {
 		return err
 	}
-	s.client.transactions[tx] = s.newTransaction(tx)
+	s.client.transactions[tx] = s.newTransaction(tx, begun)
 	return nil
 }
 
-func (s *session) newTransaction(tx string) *transaction {
-	return &transaction{id: tx, sessions: map[wire.SessionID]bool{}, resumed: s.generation != 0 && s.server.interrupted.was(s.client.id, tx)}
+func (s *session) newTransaction(tx string, begun int32) *transaction {
+	return &transaction{id: tx, sessions: map[wire.SessionID]bool{}, resumed: s.generation != 0 && s.server.interrupted.was(s.client.id, tx),
+		begun: begun, repeated: s.mayRepeat()}
 }
 
 // commitError is what a failed commit is for the client: the transaction has been

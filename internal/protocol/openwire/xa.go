@@ -129,13 +129,13 @@ func (s *session) xaTransaction(c *wire.TransactionInfo, id *wire.XATransactionI
 	t := s.client.transactions[xid.String()] // nil: this connection has no share in it
 	switch c.Type {
 	case wire.TransactionBegin:
-		if err := s.beginXA(xid); err != nil {
+		if err := s.beginXA(xid, c.CommandID); err != nil {
 			return err
 		}
 		s.answer(&c.BaseCommand, nil)
 	case wire.TransactionEnd: // also where the client only suspends it: it begins again to resume
 		if t != nil && !t.over {
-			s.complete(t)
+			s.complete(t, c.CommandID)
 		}
 		s.answer(&c.BaseCommand, nil)
 	case wire.TransactionPrepare:
@@ -144,13 +144,13 @@ func (s *session) xaTransaction(c *wire.TransactionInfo, id *wire.XATransactionI
 			return nil
 		}
 		if t != nil {
-			s.complete(t)
+			s.complete(t, c.CommandID)
 		}
 		b.PrepareXA(s.ctx, xid, func(readOnly bool, err error) { s.prepared(&c.BaseCommand, readOnly, err) })
 	case wire.TransactionCommitOnePhase, wire.TransactionCommitTwoPhase:
 		onePhase := c.Type == wire.TransactionCommitOnePhase
 		if t != nil && !t.over && onePhase {
-			s.complete(t)
+			s.complete(t, c.CommandID)
 		}
 		delete(s.client.transactions, xid.String())
 		b.CommitXA(s.ctx, xid, onePhase, s.out.over(xid.String(), true, s.committed(c, xid, t)))
@@ -209,7 +209,7 @@ const manyTransactions = 1000
 
 // beginXA begins a distributed transaction, joins one, or goes on with one that was
 // suspended: the wire does not tell these apart.
-func (s *session) beginXA(xid message.XID) error {
+func (s *session) beginXA(xid message.XID, begun int32) error {
 	key := xid.String()
 	b := s.client.broker
 	t := s.client.transactions[key]
@@ -227,7 +227,8 @@ func (s *session) beginXA(xid message.XID) error {
 		return xaException(err)
 	}
 	if t == nil {
-		t = s.newTransaction(key)
+		t = s.newTransaction(key, begun)
+		t.distributed = true
 		s.client.transactions[key] = t
 	}
 	t.over = over

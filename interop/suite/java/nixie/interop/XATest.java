@@ -2,9 +2,13 @@ package nixie.interop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.URI;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import javax.jms.JMSException;
@@ -338,6 +342,72 @@ class XATest {
         } catch (XAException e) {
             assertEquals(true, e.errorCode >= XAException.XA_RBBASE && e.errorCode <= XAException.XA_RBEND, "code " + e.errorCode + ": " + e);
             return false;
+        }
+    }
+
+    /**
+     * R-CLIENT-62: SIGKILL while a prepare has no answer. The client repeats the transaction to the next process, but
+     * not what it had acknowledged in it: all of it happens, or nothing does.
+     */
+    @ParameterizedTest
+    @CsvSource({"true,stalled", "false,stalled", "true,lost reply"})
+    @Reference.Beyond("ActiveMQ takes what a client repeats after a fail-over for new, and prepares it without its acknowledgements")
+    void kill_in_prepare(boolean sends, String what) throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        try (BrokerProcess own = Broker.own("xa-prepare")) {
+            Mail.send(own.url(), in, "m0");
+            boolean committed = false;
+            try (CuttingProxy proxy = new CuttingProxy(URI.create(own.url()).getPort());
+                    XA xa = new XA("failover:(" + proxy.url() + ")?initialReconnectDelay=50&useExponentialBackOff=false")) {
+                MessageConsumer consumer = xa.consumer(in);
+                Branch x = new Branch();
+                xa.resource.start(x, XAResource.TMNOFLAGS);
+                assertEquals("m0#1", Mail.label(Mail.must(consumer)));
+                if (sends) {
+                    Mail.send(xa.session, out, "o0");
+                }
+                xa.resource.end(x, XAResource.TMSUCCESS);
+                if (what.equals("stalled")) {
+                    proxy.stall(); // the broker does not hear of the prepare
+                } else {
+                    proxy.loseNextReply(); // it has prepared
+                }
+                CompletableFuture<Integer> vote = new CompletableFuture<>();
+                Thread preparing = new Thread(() -> {
+                    try {
+                        vote.complete(xa.resource.prepare(x));
+                    } catch (XAException e) {
+                        vote.complete(-e.errorCode);
+                    } catch (RuntimeException e) {
+                        vote.completeExceptionally(e);
+                    }
+                });
+                preparing.start();
+                if (what.equals("stalled")) {
+                    Thread.sleep(500);
+                } else {
+                    assertTrue(proxy.awaitLost(1, Mail.SOON));
+                }
+                own.kill();
+                proxy.cut();
+                own.start();
+                proxy.resume();
+                int answer = vote.get(Mail.SOON, TimeUnit.MILLISECONDS);
+                if (answer == XAResource.XA_OK) {
+                    xa.resource.commit(x, false);
+                    committed = true;
+                } else {
+                    assertTrue(answer <= -XAException.XA_RBBASE && answer >= -XAException.XA_RBEND, "answer " + answer);
+                }
+                assertEquals(false, xa.lists(x));
+                assertEquals(0, xa.resource.recover(XAResource.TMSTARTRSCAN).length);
+            }
+            assertEquals(what.equals("lost reply"), committed);
+            assertEquals(committed && sends ? List.of("o0#1") : List.of(), Mail.take(own.url(), out, committed && sends ? 1 : 0));
+            List<String> left = Mail.take(own.url(), in, committed ? 0 : 1);
+            assertTrue(committed ? left.isEmpty() : left.toString().matches("\\[m0#[23]!\\]"), left.toString());
+            Mail.deadLetters(own.url(), in, 0);
         }
     }
 
