@@ -99,7 +99,7 @@ var brokerPart = &part{
 		{name: "taskRunnerFactory", fate: leftOut, why: whyNoThreads, opaque: true},
 		destinationsPart,
 		{name: "networkConnectors", fate: accepted, children: []*part{
-			{name: "networkConnector", fate: refused, why: "messages would not be passed on to the other broker; remove it to start a broker that stands alone", opaque: true},
+			{name: "networkConnector", fate: refused, role: roleNetworkConnector, why: "messages would not be passed on to the other broker; remove it to start a broker that stands alone, or add -D " + defineCluster + "=" + fromConnectors + " for one that only tells clients of the other", opaque: true},
 			{name: "ldapNetworkConnector", fate: refused, why: "messages would not be passed on to the other brokers; remove it to start a broker that stands alone", opaque: true},
 			{name: "multicastNetworkConnector", fate: refused, why: "messages would not be passed on to the other brokers; remove it to start a broker that stands alone", opaque: true}}},
 		{name: "networkConnectorURIs", fate: refused, why: "messages would not be passed on to the other brokers; remove it to start a broker that stands alone", opaque: true},

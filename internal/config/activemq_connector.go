@@ -2,7 +2,6 @@ package config
 
 // Reasons that several parts of a transportConnector share.
 const (
-	whyCluster   = "clients are not told about other brokers"
 	whyDiscovery = "the broker does not announce itself; give clients its address"
 )
 
@@ -17,10 +16,10 @@ var transportConnectorsPart = &part{
 			{"autoStart", boolean, "true", honoured, ""},
 			{"discoveryUri", text, "", leftOut, whyDiscovery},
 			{"discoveryURI", text, "", leftOut, whyDiscovery},
-			{"updateClusterClients", boolean, "false", leftOut, whyCluster},
-			{"rebalanceClusterClients", boolean, "false", leftOut, whyCluster},
-			{"updateClusterClientsOnRemove", boolean, "false", leftOut, whyCluster},
-			{"updateClusterFilter", text, "", leftOut, whyCluster},
+			{"updateClusterClients", boolean, "false", honoured, ""},
+			{"rebalanceClusterClients", boolean, "false", honoured, ""},
+			{"updateClusterClientsOnRemove", boolean, "false", honoured, ""},
+			{"updateClusterFilter", text, "", honoured, ""},
 			{"allowLinkStealing", boolean, "false", honoured, ""},
 			{"enableStatusMonitor", boolean, "false", leftOut, whyInactivity},
 			{"maximumConsumersAllowedPerConnection", integer, "2147483647", leftOut, "consumers are not counted for each connection"},

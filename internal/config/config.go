@@ -129,6 +129,9 @@ type Config struct {
 	// Addresses are the address-settings of a HornetQ or Artemis file; nil: it is
 	// none. Then there are no Policies.
 	Addresses *AddressSettings
+	// Cluster lists the brokers that clients may use, this one perhaps among them; nil:
+	// this one stands alone.
+	Cluster []ClusterBroker
 	// Store limits what producers may fill.
 	Store StoreLimits
 	// File is the file that was read, as the user named it; empty: none.
@@ -176,6 +179,18 @@ type ListenerOptions struct {
 	// with one is that of a queue, or a topic, without it. Several have commas
 	// between them; empty: none (anycastPrefix, multicastPrefix of an acceptor).
 	AnycastPrefix, MulticastPrefix string
+	// UpdateClusterClients tells clients of the brokers of Config.Cluster, and of this
+	// one; default false.
+	UpdateClusterClients bool
+	// RebalanceClusterClients asks clients that connect to spread over these brokers;
+	// default false.
+	RebalanceClusterClients bool
+	// UpdateClusterClientsOnRemove tells connected clients when a broker has been taken
+	// from the list; default false: they learn of it with the next one that is added.
+	UpdateClusterClientsOnRemove bool
+	// UpdateClusterFilter says of which other brokers clients are told; see
+	// ClusterFilter. Empty: of all.
+	UpdateClusterFilter string
 	// NoDelay is TCP_NODELAY (transport.tcpNoDelay, wireFormat.tcpNoDelayEnabled); default true.
 	NoDelay bool
 	// KeepAlive is SO_KEEPALIVE (keepAlive, transport.keepAlive); default true.

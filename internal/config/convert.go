@@ -17,6 +17,7 @@ func Convert(opts Options) ([]byte, []Notice, error) {
 	l.flags()
 	l.cfg.AllowAnonymous = l.fileAllowsAnonymous
 	l.conflicts()
+	l.clusterNotices()
 	notices, err := l.finish()
 	if err != nil {
 		return nil, notices, err

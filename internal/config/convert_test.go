@@ -32,6 +32,7 @@ import (
 var placeless = []cmp.Option{
 	cmpopts.IgnoreFields(Config{}, "File"),
 	cmpopts.IgnoreFields(Listener{}, "Source", "URI"),
+	cmpopts.IgnoreFields(ClusterBroker{}, "Source"),
 	cmpopts.IgnoreFields(PolicyEntry{}, "Source", "Settings"),
 	cmpopts.IgnoreFields(redelivery.Rules{}, "Name", "Source"),
 	cmpopts.IgnoreFields(redelivery.Policy{}, "Name", "Source", "Destination"),
@@ -208,7 +209,8 @@ func anyConfig(t *rapid.T) *Config {
 	c.UserID, c.RejectDurableConsumers = some("user id"), some("reject")
 	c.Listeners = nil
 	for range rapid.IntRange(1, 3).Draw(t, "listeners") {
-		r := parseListener(rapid.SampledFrom([]string{DefaultListen, "nio://127.0.0.1:0?maximumConnections=9", "tcp://0.0.0.0:61616?wireFormat.maxFrameSize=1000&socketBufferSize=4096&allowLinkStealing=true&anycastPrefix=q%2F,jms.queue.&multicastPrefix=jms.topic."}).Draw(t, "uri"))
+		r := parseListener(rapid.SampledFrom([]string{DefaultListen, "nio://127.0.0.1:0?maximumConnections=9", "tcp://0.0.0.0:61616?wireFormat.maxFrameSize=1000&socketBufferSize=4096&allowLinkStealing=true&anycastPrefix=q%2F,jms.queue.&multicastPrefix=jms.topic.",
+			"tcp://127.0.0.1:1?updateClusterClients=true&rebalanceClusterClients=true&updateClusterClientsOnRemove=true&updateClusterFilter=a.*%2Cb%26c%20%25"}).Draw(t, "uri"))
 		if some("named") {
 			r.listener.Name = name.Draw(t, "listener")
 		}
@@ -216,6 +218,13 @@ func anyConfig(t *rapid.T) *Config {
 			r.listener.Options.MaxInactivity, r.listener.Options.NoDelay, r.listener.Options.KeepAlive = 5*time.Second, some("no delay"), some("keep alive")
 		}
 		c.Listeners = append(c.Listeners, r.listener)
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "cluster") {
+		b := ClusterBroker{URI: fmt.Sprintf("tcp://b%d:61616?soTimeout=1&x=%%20", i), Source: "f:1"}
+		if some("named broker") {
+			b.Name = name.Draw(t, "broker")
+		}
+		c.Cluster = append(c.Cluster, b)
 	}
 	c.Store = StoreLimits{MinFreeBytes: rapid.SampledFrom([]int64{0, 1000, 1 << 30}).Draw(t, "free"), MinFreePercent: rapid.SampledFrom([]float64{0, 2, 2.5}).Draw(t, "free %"),
 		MaxBytes: rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "max"), MaxPercent: rapid.SampledFrom([]float64{0, 99.5}).Draw(t, "max %"),

@@ -69,6 +69,7 @@ var live = map[string]func(*Config) []fact{
 	"Destinations":     destinationFacts,
 	"DeadLetterQueues": nil, // told with Destinations
 	"Interceptors":     interceptorFacts,
+	"Cluster":          clusterFacts,
 	"Access":           accessFacts, // while there is one before and after
 }
 

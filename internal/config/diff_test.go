@@ -84,6 +84,10 @@ func TestDiff(t *testing.T) { // issue 3, item 10
 			broker(entries(`<policyEntry queue="B" persistJMSRedelivered="true"/>`)),
 			[]string{"policy queue://B: not set → given (f:3)", "policy queue://B persistJMSRedelivered: not set → true (f:3)", "policy queue://A: given (f:3) → not set"},
 		},
+		"the brokers that clients may use": {
+			"cluster: [tcp://b:1, tcp://c:1]", "brokerName: localhost\ncluster:\n- tcp://c:1\n- {uri: tcp://d:1, name: d}\n",
+			[]string{"cluster tcp://d:1: not set → given (f:4)", "cluster tcp://d:1 name: not set → d (f:4)", "cluster tcp://b:1: given (f:1) → not set"},
+		},
 		"the order of entries": {
 			broker(entries(`<policyEntry queue="A.*.C" persistJMSRedelivered="true"/>`, `<policyEntry queue="A.B.*"/>`)),
 			broker(entries(`<policyEntry queue="A.B.*"/>`, `<policyEntry queue="A.*.C" persistJMSRedelivered="true"/>`)),

@@ -131,6 +131,9 @@ func describe(c *Config, notices []Notice, err error) string {
 	for _, l := range c.Listeners {
 		fmt.Fprintf(&b, "listener %s %s %s (%s) %s\n", l.Name, l.Protocol, l.Address(), l.Source, options(l.Options))
 	}
+	for _, o := range c.Cluster {
+		fmt.Fprintf(&b, "cluster %q %s (%s)\n", o.Name, o.URI, o.Source)
+	}
 	for _, p := range c.Policies {
 		fmt.Fprintf(&b, "policy %s\n", policy(p))
 	}
@@ -237,6 +240,10 @@ func options(o ListenerOptions) string {
 	add(o.KeepAlive != d.KeepAlive, "keepalive", o.KeepAlive)
 	add(o.AllowLinkStealing, "stealing", o.AllowLinkStealing)
 	add(o.AnycastPrefix+o.MulticastPrefix != "", "prefixes", o.AnycastPrefix+" "+o.MulticastPrefix)
+	add(o.UpdateClusterClients, "update", o.UpdateClusterClients)
+	add(o.RebalanceClusterClients, "rebalance", o.RebalanceClusterClients)
+	add(o.UpdateClusterClientsOnRemove, "on-remove", o.UpdateClusterClientsOnRemove)
+	add(o.UpdateClusterFilter != "", "filter", o.UpdateClusterFilter)
 	if len(s) == 0 {
 		return "defaults"
 	}

@@ -22,7 +22,8 @@ const (
 	defineNoAddress = "nixie.dead-letters-without-address"
 )
 
-// switches are the -D names that are not placeholders, with the values they take.
+// switches are the -D names that are not placeholders and are for files of HornetQ and
+// Artemis, with the values they take.
 var switches = map[string][]string{
 	defineVersion:   {"2.2", "2.3", "2.4"},
 	defineNoAddress: {"keep", "drop"},
@@ -259,8 +260,9 @@ func (w *coreFile) switches(s *AddressSettings) {
 func checkSwitch(name, value string) (text string, ok bool) {
 	values, known := switches[name]
 	switch {
+	case name == defineCluster: // its list is checked when it is read
 	case !known:
-		names := make([]string, 0, len(switches))
+		names := []string{defineCluster}
 		for n := range switches {
 			names = append(names, n)
 		}

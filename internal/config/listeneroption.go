@@ -49,6 +49,12 @@ var uriOptions = map[string]uriOption{
 	"anycastPrefix":                                {set: setAnycastPrefix}, // ours, and those of Artemis' acceptors
 	"multicastPrefix":                              {set: setMulticastPrefix},
 
+	// Ours too: attributes of the connector in ActiveMQ.
+	"updateClusterClients":         {set: setUpdateCluster},
+	"rebalanceClusterClients":      {set: setRebalanceCluster},
+	"updateClusterClientsOnRemove": {set: setUpdateOnRemove},
+	"updateClusterFilter":          {set: setClusterFilter},
+
 	"wireFormat.version":                {kind: integer, def: "12", why: "versions 1 to 12 are offered to every client"},
 	"wireFormat.cacheEnabled":           {kind: boolean, def: "true", why: whyNegotiated},
 	"wireFormat.cacheSize":              {kind: integer, def: "1024", why: whyNegotiated},
@@ -95,6 +101,26 @@ var uriOptions = map[string]uriOption{
 func setLinkStealing(o *ListenerOptions, s string) (err error) {
 	o.AllowLinkStealing, err = parseBool(s)
 	return err
+}
+
+func setUpdateCluster(o *ListenerOptions, s string) (err error) {
+	o.UpdateClusterClients, err = parseBool(s)
+	return err
+}
+
+func setRebalanceCluster(o *ListenerOptions, s string) (err error) {
+	o.RebalanceClusterClients, err = parseBool(s)
+	return err
+}
+
+func setUpdateOnRemove(o *ListenerOptions, s string) (err error) {
+	o.UpdateClusterClientsOnRemove, err = parseBool(s)
+	return err
+}
+
+func setClusterFilter(o *ListenerOptions, s string) error {
+	o.UpdateClusterFilter = s
+	return checkClusterFilter(s)
 }
 
 func setMaximumConnections(o *ListenerOptions, s string) error {

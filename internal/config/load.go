@@ -69,6 +69,7 @@ func Load(opts Options) (*Config, []Notice, error) {
 	l.flags()
 	l.exposure()
 	l.conflicts()
+	l.clusterNotices()
 	notices, err := l.finish()
 	if err != nil {
 		return nil, notices, err
@@ -199,6 +200,7 @@ func (l *loader) flags() {
 	if l.opts.Admin != nil {
 		l.cfg.Admin, l.adminPlace = *l.opts.Admin, Notice{File: "--admin", Part: *l.opts.Admin}
 	}
+	l.clusterSwitch()
 	if l.opts.HandOutMarks != nil {
 		l.cfg.HandOutMarks = *l.opts.HandOutMarks
 	}

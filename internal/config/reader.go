@@ -223,6 +223,14 @@ func (w *walker) connector(e *element) {
 	l := r.listener
 	w.string(e, "name", &l.Name)
 	w.bool(e, "allowLinkStealing", &l.Options.AllowLinkStealing)
+	w.bool(e, "updateClusterClients", &l.Options.UpdateClusterClients)
+	w.bool(e, "rebalanceClusterClients", &l.Options.RebalanceClusterClients)
+	w.bool(e, "updateClusterClientsOnRemove", &l.Options.UpdateClusterClientsOnRemove)
+	if a, ok := e.given("updateClusterFilter"); ok {
+		if err := setClusterFilter(&l.Options, a.value); err != nil {
+			w.fail(e.atAttr(a, err.Error()))
+		}
+	}
 	if l.Name == "" {
 		l.Name = OpenWire
 	}

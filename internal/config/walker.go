@@ -38,6 +38,7 @@ const (
 	roleTempAuthorization
 	roleMemoryUsage
 	roleStoreUsage
+	roleNetworkConnector
 )
 
 // coreSpaces begin the namespaces of ActiveMQ's own elements, by its age.
@@ -91,6 +92,9 @@ func (w *walker) walk(e *element, p *part, depth int) {
 	}
 	switch p.fate {
 	case refused:
+		if p.role == roleNetworkConnector && w.networkConnector(e) {
+			return
+		}
 		w.fail(e.at(notOfferedText + p.why))
 		return
 	case leftOut:

@@ -21,9 +21,12 @@ type listener struct {
 	config config.Listener
 	net    net.Listener
 	serve  func(context.Context, net.Conn)
-	log    *slog.Logger
-	open   atomic.Int64 // connections
-	once   sync.Once
+	// setBrokers replaces what clients are told of other brokers; it returns how many
+	// were told.
+	setBrokers func([]string) int
+	log        *slog.Logger
+	open       atomic.Int64 // connections
+	once       sync.Once
 }
 
 // listen opens every listener, then lets them accept.
@@ -35,9 +38,11 @@ func (s *Server) listen() error {
 		}
 		l := &listener{config: c, net: n, log: s.o.Log}
 		s.listeners = append(s.listeners, l)
-		if l.serve, err = s.openWire(l); err != nil {
+		srv, err := s.openWire(l)
+		if err != nil {
 			return fmt.Errorf("listener %s: %w", c.URI, err)
 		}
+		l.serve, l.setBrokers = srv.Serve, srv.SetBrokers
 	}
 	if s.o.Config.Admin != "" {
 		if err := s.listenAdmin(); err != nil {
@@ -50,7 +55,7 @@ func (s *Server) listen() error {
 	return nil
 }
 
-func (s *Server) openWire(l *listener) (func(context.Context, net.Conn), error) {
+func (s *Server) openWire(l *listener) (*openwire.Server, error) {
 	o := l.config.Options
 	inactivity := o.MaxInactivity
 	if inactivity == 0 {
@@ -60,18 +65,14 @@ func (s *Server) openWire(l *listener) (func(context.Context, net.Conn), error) 
 	if s.o.Config.Renames(&o) {
 		names = func(d message.Destination) (message.Destination, error) { return s.Config().Meant(&o, d) }
 	}
-	srv, err := openwire.New(openwire.Options{
+	return openwire.New(openwire.Options{
 		Names:  names,
 		Broker: openwire.On(s.Broker), Advisories: s.advisories, Access: s.access,
 		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(),
-		Wishes: s.wishes, LinkStealing: o.AllowLinkStealing,
+		Wishes: s.wishes, LinkStealing: o.AllowLinkStealing, Directory: s.directory(l),
 		Log: s.o.Log, Clock: s.o.Clock,
 		MaxFrameBytes: o.MaxFrameBytes, MaxInactivity: inactivity, InitialDelay: o.MaxInactivityInitialDelay,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return srv.Serve, nil
 }
 
 // wishes are the redelivery policies that clients are asked to go by.

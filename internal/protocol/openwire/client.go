@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
@@ -83,10 +84,7 @@ func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
 		consumers:    map[wire.ConsumerID]string{},
 		transactions: map[string]*transaction{},
 	}
-	s.answer(&c.BaseCommand, nil)
-	if c.Manageable {
-		s.out.post(&wire.ConnectionControl{ConnectedBrokers: wire.NewText(""), ReconnectTo: wire.NewText("")})
-	}
+	s.welcome(c)
 	return nil
 }
 
@@ -99,12 +97,17 @@ func (s *session) refuse(c *wire.BaseCommand, err error) {
 	}
 	s.refused = true
 	s.log.LogAttrs(s.ctx, slog.LevelWarn, "openwire connection refused", slog.Any(keyError, err))
+	s.after(refusalDelay, func() { s.fail(errRefused) })
+}
+
+// after does something a while later, if the connection lasts. It is for the reader.
+func (s *session) after(d time.Duration, do func()) {
 	s.helped.Go(func() {
-		wake, stop := s.server.o.Clock.At(s.server.o.Clock.Now().Add(refusalDelay))
+		wake, stop := s.server.o.Clock.At(s.server.o.Clock.Now().Add(d))
 		defer stop()
 		select {
 		case <-wake:
-			s.fail(errRefused)
+			do()
 		case <-s.ctx.Done():
 		}
 	})
@@ -113,7 +116,8 @@ func (s *session) refuse(c *wire.BaseCommand, err error) {
 // closeClient takes what the client has opened back.
 func (s *session) closeClient(cause message.Cause, text string, last int64) {
 	if s.client != nil {
-		if cause == message.ConnectionLost {
+		s.server.directory.leave(s.out)
+		if cause != message.Closed {
 			s.server.interrupted.lose(s.client)
 		}
 		closed := make(chan struct{})

@@ -53,8 +53,10 @@ type Options struct {
 	// LinkStealing lets a client take the client id of another connection over,
 	// which is ended; else it is refused.
 	LinkStealing bool
-	Log          *slog.Logger
-	Clock        clock.Clock // nil: the machine's
+	// Directory tells clients of the brokers that they may use; its zero value: of none.
+	Directory Directory
+	Log       *slog.Logger
+	Clock     clock.Clock // nil: the machine's
 	// MaxFrameBytes is the largest frame taken; default DefaultMaxFrameBytes.
 	MaxFrameBytes int64
 	// MaxInactivity is the silence after which a peer is dead, and
@@ -108,6 +110,7 @@ type Server struct {
 	stock       stock
 	generations generations // of clients that come back
 	interrupted interrupted // transactions of clients that may come back
+	directory   *directory
 }
 
 // New checks the options.
@@ -132,7 +135,7 @@ func New(o Options) (*Server, error) {
 	if _, err := f.Info(); err != nil {
 		return nil, fmt.Errorf("openwire: %w", err)
 	}
-	return &Server{o: o, format: f}, nil
+	return &Server{o: o, format: f, directory: newDirectory(o.Directory)}, nil
 }
 
 func (l Limits) withDefaults() Limits {

@@ -133,6 +133,8 @@ func (s *session) end(server context.Context) {
 		cause, text = message.Closed, "connection closed"
 	case server.Err() != nil:
 		cause, text = message.BrokerStopped, "the broker stops"
+	case errors.Is(why, errSentAway): // our doing, too: no message has failed
+		cause, text = message.BrokerStopped, why.Error()
 	default:
 		text = why.Error()
 	}
@@ -158,7 +160,7 @@ func (s *session) report(why error) {
 	level := slog.LevelWarn
 	var network net.Error
 	switch {
-	case errors.Is(why, errHungUp), errors.Is(why, errRefused):
+	case errors.Is(why, errHungUp), errors.Is(why, errRefused), errors.Is(why, errSentAway):
 		level = slog.LevelDebug
 	case errors.Is(why, io.ErrUnexpectedEOF), errors.Is(why, net.ErrClosed), errors.As(why, &network):
 		level = slog.LevelInfo

@@ -65,6 +65,18 @@ func (w *watch) negotiated(settings wire.Settings) {
 	w.waitLocked(w.monitor.next())
 }
 
+// leaveIn ends the connection after d, as the client is to go to another broker.
+func (w *watch) leaveIn(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended || w.monitor == nil || !w.monitor.leave.IsZero() {
+		return
+	}
+	w.cancelLocked()
+	w.monitor.leave = w.s.server.o.Clock.Now().Add(d)
+	w.waitLocked(w.monitor.next())
+}
+
 // end lets nothing be looked at any more.
 func (w *watch) end() {
 	w.mu.Lock()
@@ -121,6 +133,7 @@ type monitor struct {
 	nextRead time.Time     // zero: never
 	nextSend time.Time     // zero: never
 	nextLook time.Time     // at the Write that goes on
+	leave    time.Time     // the client is to go to another broker then; zero: never
 }
 
 // shortSilence is the R up to which W is R itself.
@@ -144,7 +157,7 @@ func newMonitor(s *session, settings wire.Settings) *monitor {
 // next is when to check.
 func (m *monitor) next() time.Time {
 	at := m.nextLook
-	for _, t := range []time.Time{m.nextRead, m.nextSend} {
+	for _, t := range []time.Time{m.nextRead, m.nextSend, m.leave} {
 		if !t.IsZero() && t.Before(at) {
 			at = t
 		}
@@ -154,6 +167,9 @@ func (m *monitor) next() time.Time {
 
 // check does what is due at now. An error is the end of the connection.
 func (m *monitor) check(now time.Time) error {
+	if !m.leave.IsZero() && !now.Before(m.leave) {
+		return errSentAway
+	}
 	if !now.Before(m.nextLook) {
 		m.nextLook = now.Add(m.s.server.o.Limits.WriteTimeout / writeChecks)
 		if err := m.look(now); err != nil {

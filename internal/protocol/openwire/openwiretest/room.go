@@ -136,6 +136,14 @@ func (r *Room) Broker() *broker.Broker {
 	return r.running.broker
 }
 
+// SetBrokers replaces the list of brokers that the present broker tells its clients.
+func (r *Room) SetBrokers(brokers ...string) {
+	r.mu.Lock()
+	n := r.running
+	r.mu.Unlock()
+	n.server.SetBrokers(brokers)
+}
+
 // Stop ends the broker's life, in order; Start begins another.
 func (r *Room) Stop() {
 	r.t.Helper()

@@ -95,7 +95,12 @@ final class Broker implements BeforeAllCallback, AfterAllCallback, AfterTestExec
 
     /** A process of its own for one test, already started. */
     static BrokerProcess own(String name) throws IOException {
+        return own(name, null, "");
+    }
+
+    /** The same with a configuration, which may be null, and options of the listener's URI. */
+    static BrokerProcess own(String name, Path config, String options) throws IOException {
         Assumptions.assumeTrue(EXTERNAL.isEmpty(), "needs a broker process of its own");
-        return new BrokerProcess(name, null).start();
+        return new BrokerProcess(name, config).options(options).start();
     }
 }

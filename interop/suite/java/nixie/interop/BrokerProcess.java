@@ -29,6 +29,7 @@ final class BrokerProcess implements AutoCloseable {
     private final Path log;
     private final Path config;
     private final List<String> extra;
+    private String options = "";
     private Process process;
     private String ready;
     private int port;
@@ -50,6 +51,12 @@ final class BrokerProcess implements AutoCloseable {
         this.extra = List.of(extra);
     }
 
+    /** Options of the listener's URI, such as "?maximumConnections=1". */
+    BrokerProcess options(String query) {
+        options = query;
+        return this;
+    }
+
     /** Where the binary is: -Dnixie.bin, else NIXIE_BIN, else bin/nixie of this repository. */
     static Path binary() {
         String named = System.getProperty("nixie.bin", System.getenv("NIXIE_BIN"));
@@ -62,7 +69,7 @@ final class BrokerProcess implements AutoCloseable {
         Files.createDirectories(data);
         Files.createDirectories(log.getParent());
         List<String> command = new ArrayList<>(List.of(binary().toString(), "serve", "--data", data.toString(),
-            "--listen", "tcp://127.0.0.1:" + port, "--admin", "127.0.0.1:0"));
+            "--listen", "tcp://127.0.0.1:" + port + options, "--admin", "127.0.0.1:0"));
         if (config != null) {
             command.addAll(List.of("--config", config.toString()));
         }

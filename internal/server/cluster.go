@@ -1,0 +1,66 @@
+package server
+
+import (
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/protocol/openwire"
+)
+
+// directory is what the clients of a listener are told of the brokers that they may
+// use.
+func (s *Server) directory(l *listener) openwire.Directory {
+	o := l.config.Options
+	return openwire.Directory{Update: o.UpdateClusterClients, Rebalance: o.RebalanceClusterClients, OnRemove: o.UpdateClusterClientsOnRemove,
+		Brokers: brokersFor(l, s.Config())}
+}
+
+// brokersFor lists the brokers for the clients of a listener: this one, then those of
+// the configuration that updateClusterFilter lets through. This one is told as the list
+// has it, if it is there under its name or the listener's address.
+func brokersFor(l *listener, c *config.Config) []string {
+	own, named := l.published(), false
+	pass, err := config.ClusterFilter(l.config.Options.UpdateClusterFilter)
+	if err != nil { // config has checked it
+		pass = func(string) bool { return false }
+	}
+	var others []string
+	for _, b := range c.Cluster {
+		name := b.Name
+		if name == "" {
+			name = b.URI
+		}
+		switch {
+		case b.Name == c.BrokerName && !named:
+			own, named = b.URI, true
+		case b.URI == l.published() || b.Name == c.BrokerName:
+		case pass(name):
+			others = append(others, b.URI)
+		}
+	}
+	return append([]string{own}, others...)
+}
+
+// published is the listener's address as others see it: where it listens on all
+// addresses, by the machine's name, as in ActiveMQ.
+func (l *listener) published() string {
+	host := l.config.Host
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+		if name, err := os.Hostname(); err == nil && name != "" {
+			host = name
+		}
+	}
+	return "tcp://" + net.JoinHostPort(host, strconv.Itoa(l.net.Addr().(*net.TCPAddr).Port))
+}
+
+// tellClients tells connected clients where the list of brokers has changed.
+func (s *Server) tellClients(c *config.Config) {
+	for _, l := range s.listeners {
+		if n := l.setBrokers(brokersFor(l, c)); n > 0 {
+			s.o.Log.Info("clients were told of the brokers that they may use", "listener", l.uri(), "clients", n)
+		}
+	}
+}
