@@ -8,16 +8,23 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/protocol/openwire"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/openwiretest"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
@@ -25,11 +32,18 @@ import (
 // between runs f with two brokers, a and b, at their addresses.
 func between(t *testing.T, f func(t *testing.T, a, b *openwiretest.Room, dial dialer)) {
 	t.Helper()
+	betweenTold(t, openwire.Directory{}, f)
+}
+
+// betweenTold is between with brokers that tell their clients of others.
+func betweenTold(t *testing.T, d openwire.Directory, f func(t *testing.T, a, b *openwiretest.Room, dial dialer)) {
+	t.Helper()
 	if reference != nil {
 		t.Skip("it needs two brokers of its own")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		a, b := openwiretest.Open(t, nil), openwiretest.Open(t, nil)
+		tells := func(_ *broker.Options, o *openwire.Options) { o.Directory = d }
+		a, b := openwiretest.Open(t, tells), openwiretest.Open(t, tells)
 		f(t, a, b, func(ctx context.Context, network, address string) (net.Conn, error) {
 			if address == "a:61616" {
 				return a.Dial(ctx, network, address)
@@ -121,6 +135,108 @@ func TestTheBrokerSendsClientsElsewhere(t *testing.T) {
 				ok(t, c.Close())
 			})
 		})
+	}
+}
+
+// TestClientsSpread: two brokers that ask their clients to spread, as NixieMQ does.
+func TestClientsSpread(t *testing.T) { // OpenWire 13
+	d := openwire.Directory{Update: true, Rebalance: true, Brokers: []string{"tcp://a:61616", "tcp://b:61616"}}
+	betweenTold(t, d, func(t *testing.T, a, _ *openwiretest.Room, dial dialer) {
+		f, err := NewConnectionFactory("failover:(tcp://a)")
+		ok(t, err)
+		f.Dial = dial
+		var where []string
+		var all []*Connection
+		for range 6 {
+			c := connect(t, f)
+			rest(time.Second)
+			where = append(where, at(c))
+			all = append(all, c)
+			send(t, session(t, c, AutoAcknowledge), Queue("Q"), "x")
+		}
+		if got := strings.Join(where, ""); got != "ababab" {
+			t.Errorf("six clients are with %s", got)
+		}
+		a.Stop() // those that knew a alone have learnt of b
+		rest(time.Minute)
+		for i, c := range all {
+			if at(c) != "b" {
+				t.Errorf("client %d is with %s", i, at(c))
+			}
+			ok(t, c.Close())
+		}
+		a.Start()
+	})
+}
+
+// TestClientIsSentAway: a client with a transaction, and with prefetched messages, is
+// sent to another broker. Nothing is lost, what was only prefetched is not charged, and
+// it is not sent back.
+func TestClientIsSentAway(t *testing.T) { // R-EDGE-05
+	d := openwire.Directory{Update: true, Rebalance: true, Brokers: []string{"tcp://a:61616"}}
+	betweenTold(t, d, func(t *testing.T, a, b *openwiretest.Room, dial dialer) {
+		f, err := NewConnectionFactory("failover:(tcp://a)")
+		ok(t, err)
+		f.Dial = dial
+		c := connect(t, f)
+		send(t, session(t, c, AutoAcknowledge), Queue("Q"), "0", "1", "2")
+		s := session(t, c, SessionTransacted)
+		k := must(s.CreateConsumer(t.Context(), Queue("Q")))(t)
+		must(k.Receive(t.Context()))(t)
+		send(t, s, Queue("OUT"), "sent")
+		a.SetBrokers("tcp://a:61616", "tcp://b:61616")
+		rest(time.Second)
+		if at(c) != "b" {
+			t.Fatalf("with %s", at(c))
+		}
+		if err := s.Commit(t.Context()); !errors.Is(err, ErrTransactionRolledBack) {
+			t.Errorf("commit: %v", err)
+		}
+		rest(time.Minute)
+		if at(c) != "b" {
+			t.Errorf("with %s a while later", at(c))
+		}
+		ok(t, c.Close())
+		f, err = NewConnectionFactory("tcp://a")
+		ok(t, err)
+		f.Dial = dial
+		c = connect(t, f)
+		k = must(session(t, c, AutoAcknowledge).CreateConsumer(t.Context(), Queue("Q")))(t)
+		if got := texts(t, k, time.Second); !slices.Equal(got, []string{"0", "1", "2"}) {
+			t.Errorf("a has %v", got)
+		}
+		k = must(session(t, c, AutoAcknowledge).CreateConsumer(t.Context(), Queue("OUT")))(t)
+		if got := texts(t, k, time.Second); len(got) > 0 {
+			t.Errorf("a has %v that was rolled back", got)
+		}
+		ok(t, c.Close())
+	})
+}
+
+// TestBrokersOverHTTP: a list that is asked for each time. It is no list of ours where
+// the server says so.
+func TestBrokersOverHTTP(t *testing.T) {
+	list := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/brokers" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, "tcp://b:1,tcp://c\ntcp://d\n")
+	}))
+	defer list.Close()
+	got, err := endpointsFrom(t.Context(), list.URL+"/brokers")
+	ok(t, err)
+	var addresses []string
+	for _, e := range got {
+		addresses = append(addresses, e.address)
+	}
+	if want := []string{"b:1", "c:61616", "d:61616"}; !slices.Equal(addresses, want) {
+		t.Errorf("got %v, want %v", addresses, want)
+	}
+	for where, want := range map[string]error{list.URL + "/other": ErrUnavailable, "ftp://x/brokers": ErrInvalidOption} {
+		if got, err := endpointsFrom(t.Context(), where); !errors.Is(err, want) {
+			t.Errorf("%s: %v, %v", where, got, err)
+		}
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +20,8 @@ type brokerList struct {
 	own     []endpoint // of the URL
 	told    []endpoint // by the broker: tried first (OpenWire 13)
 	next    *endpoint  // the broker wants us there; nil: anywhere
+	move    bool       // the broker wants us there, and has said so before the connection was open
+	left    string     // the address of the link that has broken: tried last; empty: none has
 	opening *link      // on its way to become the connection's link
 	broken  chan struct{}
 	spare   []*link // backup=true: connected, kept alive, and waiting
@@ -90,7 +94,7 @@ func (c *Connection) reconnect(ctx context.Context, limit int, again bool) error
 		if again && !f.reconnectSupported {
 			return &Error{Op: "fail over", Kind: ErrUnavailable, Text: "reconnectSupported=false"}
 		}
-		for _, e := range c.candidates() {
+		for _, e := range c.candidates(ctx) {
 			if l := c.spare(e); l != nil {
 				if last = c.adopt(ctx, l, again); last == nil {
 					return nil
@@ -126,9 +130,9 @@ func (c *Connection) reconnect(ctx context.Context, limit int, again bool) error
 }
 
 // candidates lists where to try, in order.
-func (c *Connection) candidates() []endpoint {
+func (c *Connection) candidates(ctx context.Context) []endpoint {
 	f := c.url.failover
-	fromFile, err := endpointsFrom(f.updateURIsURL)
+	fromFile, err := endpointsFrom(ctx, f.updateURIsURL)
 	if err != nil {
 		c.log.Warn("jms: updateURIsURL", "err", err)
 	}
@@ -146,12 +150,22 @@ func (c *Connection) candidates() []endpoint {
 	if f.priorityBackup {
 		slices.SortStableFunc(all, func(a, b endpoint) int { return c.rank(a) - c.rank(b) })
 	}
+	slices.SortStableFunc(all, func(a, b endpoint) int { return c.lastLocked(a) - c.lastLocked(b) })
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(e endpoint) bool {
 		was := seen[e.address]
 		seen[e.address] = true
 		return was
 	})
+}
+
+// lastLocked is 1 for the broker whose connection has broken: another one may be there
+// sooner, and a broker that sends its clients away ends their connections.
+func (c *Connection) lastLocked(e endpoint) int {
+	if e.address == c.brokers.left {
+		return 1
+	}
+	return 0
 }
 
 // rank is 0 for a broker that is preferred: one of priorityURIs, or the first of the URL.
@@ -171,16 +185,19 @@ func (c *Connection) rank(e endpoint) int {
 	return 1
 }
 
-// endpointsFrom reads more brokers from a file: URIs parted by commas or lines.
-func endpointsFrom(where string) ([]endpoint, error) {
+// Limits of a list of brokers that is read.
+const (
+	maxListBytes = 1 << 20
+	listTime     = 5 * time.Second // for a list that is asked for over HTTP
+)
+
+// endpointsFrom reads more brokers from a file or by HTTP: URIs parted by commas or
+// lines.
+func endpointsFrom(ctx context.Context, where string) ([]endpoint, error) {
 	if where == "" {
 		return nil, nil
 	}
-	path := strings.TrimPrefix(strings.TrimPrefix(where, "file:"), "//")
-	if strings.Contains(path, "://") {
-		return nil, &Error{Op: "updateURIsURL " + where, Kind: ErrInvalidOption, Text: "only files can be read"}
-	}
-	b, err := os.ReadFile(path)
+	b, err := readList(ctx, where)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +210,41 @@ func endpointsFrom(where string) ([]endpoint, error) {
 		all = append(all, es...)
 	}
 	return all, nil
+}
+
+func readList(ctx context.Context, where string) ([]byte, error) {
+	if strings.HasPrefix(where, "http://") || strings.HasPrefix(where, "https://") {
+		return fetchList(ctx, where)
+	}
+	path := strings.TrimPrefix(strings.TrimPrefix(where, "file:"), "//")
+	if strings.Contains(path, "://") {
+		return nil, &Error{Op: "updateURIsURL " + where, Kind: ErrInvalidOption, Text: "only files, http and https can be read"}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxListBytes))
+}
+
+// fetchList asks for a list by HTTP.
+func fetchList(ctx context.Context, where string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, where, nil)
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		return nil, &Error{Op: "updateURIsURL " + where, Kind: ErrUnavailable, Text: r.Status}
+	}
+	return io.ReadAll(io.LimitReader(r.Body, maxListBytes))
 }
 
 func (c *Connection) connect(ctx context.Context, e endpoint) error {
@@ -225,7 +277,7 @@ func (c *Connection) adopt(ctx context.Context, l *link, again bool) error {
 	info := *c.user
 	info.FailoverReconnect = again
 	c.mu.Lock()
-	c.brokers.opening = l
+	c.brokers.opening, c.brokers.move = l, false
 	if c.url.failover != nil {
 		l.first = append(l.first, item{cmd: &wire.ConnectionControl{FaultTolerant: true, ConnectedBrokers: wire.NewText(""), ReconnectTo: wire.NewText("")}})
 	}
@@ -266,7 +318,7 @@ func (c *Connection) adopt(ctx context.Context, l *link, again bool) error {
 		return &Error{Op: "connect to " + l.endpoint.uri, Kind: ErrUnavailable, Err: l.why}
 	default:
 	}
-	c.link = l
+	c.link, c.brokers.left = l, ""
 	c.replayLocked()
 	c.changed.ring()
 	for _, s := range c.sessions {
@@ -279,6 +331,10 @@ func (c *Connection) adopt(ctx context.Context, l *link, again bool) error {
 		c.watchLocked()
 	}
 	l.poke()
+	if c.brokers.move { // nothing is under way yet
+		c.brokers.move = false
+		c.rebalanceLocked()
+	}
 	c.mu.Unlock()
 	return nil
 }
@@ -310,7 +366,7 @@ func (c *Connection) interrupted(l *link, why error) {
 	if c.link != l {
 		return
 	}
-	c.link = nil
+	c.link, c.brokers.left = nil, l.endpoint.address
 	c.parts.Go(l.close) // waits for what is left of it; parts is not yet waited for while there is a link
 	switch {
 	case c.closing:
@@ -364,7 +420,20 @@ func (c *Connection) connectionControlLocked(m *wire.ConnectionControl) {
 	}
 	same := slices.EqualFunc(told, c.brokers.told, func(a, b endpoint) bool { return a.address == b.address })
 	c.brokers.told = told
-	if m.RebalanceConnection && f.rebalanceUpdateURIs && !same && len(told) > 0 && c.link != nil && c.link.endpoint.address != told[0].address {
+	switch {
+	case !m.RebalanceConnection || !f.rebalanceUpdateURIs || same || len(told) == 0:
+	case c.link == nil: // the answer to ConnectionInfo is still to come
+		c.brokers.move = true
+	default:
+		c.rebalanceLocked()
+	}
+}
+
+// rebalanceLocked goes to the first of the brokers that the present one tells of, if it
+// is another.
+func (c *Connection) rebalanceLocked() {
+	if told := c.brokers.told; len(told) > 0 && told[0].address != c.link.endpoint.address {
+		c.brokers.next = &told[0]
 		c.moveLocked()
 	}
 }
@@ -398,7 +467,7 @@ func (c *Connection) lookAround() {
 		return
 	}
 	better := f.priorityBackup && c.rank(current.endpoint) > 0
-	for _, e := range c.candidates() {
+	for _, e := range c.candidates(c.root) {
 		if e.address == current.endpoint.address || better && c.rank(e) > 0 || !better && (!f.backup || have >= f.backupPoolSize) {
 			continue
 		}
