@@ -9,15 +9,18 @@ import (
 	"strings"
 
 	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/server"
 	"github.com/spf13/cobra"
 )
 
-// The exit statuses of the program. There is a fourth, 75: the store's disk is
-// full, or broken, and the broker had to end (docs/storage.md).
+// The exit statuses of the program.
 const (
 	exitDone   = 0
 	exitFailed = 1
 	exitUsage  = 2 // the command line is wrong
+	// exitNoRoom is that of a start on a full disk, and of a store that had to end, as
+	// its disk is full or broken (docs/storage.md).
+	exitNoRoom = 75
 )
 
 // An env is what a command has to do with the world.
@@ -47,6 +50,9 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		return exitUsage
 	case errors.As(err, &bad):
 		fmt.Fprintf(errs, "nixie: the configuration cannot be used:\n%v\n", err)
+	case server.NoRoom(err):
+		fmt.Fprintf(errs, "nixie: %v\n", err)
+		return exitNoRoom
 	default:
 		fmt.Fprintf(errs, "nixie: %v\n", err)
 	}

@@ -107,6 +107,9 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w: stop what listens there, or choose another address with --listen or --admin", err)
 	}
+	if server.NoRoom(err) {
+		return fmt.Errorf("%w\nFree space on the file system of %s, then start again: nothing that was acknowledged is lost", err, so.Config.DataDir)
+	}
 	if err != nil {
 		return err
 	}

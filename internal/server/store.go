@@ -1,8 +1,7 @@
 package server
 
 import (
-	"fmt"
-	"os"
+	"errors"
 
 	"github.com/nixiemq/nixie/internal/config"
 	"github.com/nixiemq/nixie/internal/store"
@@ -15,12 +14,13 @@ func openStore(o Options) (store.Store, error) {
 	if o.Config.DataDir == config.Memory {
 		return memstore.New(memstore.Options{Clock: o.Clock}), nil
 	}
-	if err := os.MkdirAll(o.Config.DataDir, 0o750); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
-	}
 	return pebblestore.Open(o.Config.DataDir, pebblestore.Options{
 		Logger:  o.Log,
 		Clock:   o.Clock,
 		OnFatal: o.OnFatal,
 	})
 }
+
+// NoRoom reports whether a start failed because the disk under the data directory is
+// full. It can be tried again when there is room.
+func NoRoom(err error) bool { return errors.Is(err, store.ErrFull) }

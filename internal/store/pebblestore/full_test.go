@@ -182,6 +182,9 @@ func fillingChild(t *testing.T, dir string) (last [killWriters]uint64, status in
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
+		if strings.Contains(string(exit.Stderr), "panic:") {
+			t.Errorf("the process panicked:\n%s", exit.Stderr)
+		}
 		return last, exit.ExitCode()
 	} else if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func Open(dir string, o Options) (store.Store, error) {
 // open does what must be done under the lock.
 func (s *Store) open() error {
 	if err := checkFormat(s.o.FS, s.dir); err != nil {
-		return err
+		return classify(err)
 	}
 	var err error
 	if s.db, err = s.openPebble(); err != nil {
