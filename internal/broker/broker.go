@@ -148,17 +148,25 @@ func New(o Options) (*Broker, error) {
 	return b, nil
 }
 
-// openAll starts what the records know, and makes what is to be there at start.
+// openAll opens what the records know, and makes what is to be there at start. None
+// begins to work before all are known: what one dead letters at once goes to a queue
+// that is there, and not to a new one of the same name.
 func (b *Broker) openAll() error {
 	b.restoreBranches()
+	var known []*destination
 	for _, i := range b.o.Records.Queues() {
-		if err := b.reopen(i); err != nil {
+		d, err := b.reopen(i)
+		if err != nil {
 			return err
 		}
+		known = append(known, d)
 	}
 	b.joinBranches()
 	if err := checkDestinations(b.o.Destinations); err != nil {
 		return err
+	}
+	for _, d := range known {
+		d.begin(b.ctx)
 	}
 	return b.makeAll(b.o.Destinations)
 }
@@ -185,21 +193,20 @@ func (b *Broker) makeAll(all []message.Destination) error {
 	return nil
 }
 
-// reopen starts a destination that the records know.
-func (b *Broker) reopen(i records.QueueInfo) error {
+// reopen opens a destination that the records know. It does not work yet.
+func (b *Broker) reopen(i records.QueueInfo) (*destination, error) {
 	if i.Subscription != "" {
-		_, err := b.openSubscription(i)
-		return err
+		return b.openSubscription(i)
 	}
 	d := b.newDestination(i.Destination, nil, i.ID, true)
-	if err := d.start(b.ctx); err != nil {
-		return err
+	if err := d.restore(); err != nil {
+		return nil, err
 	}
 	b.mu.Lock()
 	b.queues[i.Destination] = d
 	clear(b.virtual)
 	b.mu.Unlock()
-	return nil
+	return d, nil
 }
 
 // Run waits until ctx ends, then stops what the broker runs.

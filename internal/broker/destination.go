@@ -93,13 +93,17 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 func (d *destination) start(ctx context.Context) error {
 	if d.durable {
 		if err := d.restore(); err != nil {
-			return fmt.Errorf("open %s: %w", d.label(), err)
+			return err
 		}
-		d.stats = d.machine.Stats()
 	}
+	d.begin(ctx)
+	return nil
+}
+
+// begin begins the goroutine of a destination that is restored.
+func (d *destination) begin(ctx context.Context) {
 	ctx, d.retire = context.WithCancel(ctx)
 	d.b.running.Go(func() { d.run(ctx) })
-	return nil
 }
 
 // label names the destination in errors and logs.
@@ -112,6 +116,14 @@ func (d *destination) label() string {
 
 // restore tells the machine what the store holds.
 func (d *destination) restore() error {
+	if err := d.load(); err != nil {
+		return fmt.Errorf("open %s: %w", d.label(), err)
+	}
+	d.stats = d.machine.Stats()
+	return nil
+}
+
+func (d *destination) load() error {
 	r := d.b.o.Records
 	for lane := range uint8(10) {
 		if n := r.LaneCount(d.id, records.Lane(lane)); n.Messages > 0 {

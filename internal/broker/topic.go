@@ -92,8 +92,8 @@ func (b *Broker) tellTopics(added []message.Destination) {
 // maxRoutes is how many topics' routes are remembered.
 const maxRoutes = 10_000
 
-// openSubscription starts a subscription that the records know.
-func (b *Broker) openSubscription(i records.QueueInfo) (*subscription, error) {
+// openSubscription opens a subscription that the records know.
+func (b *Broker) openSubscription(i records.QueueInfo) (*destination, error) {
 	sel, err := parseSelector(i.Selector)
 	if err != nil {
 		return nil, err
@@ -101,11 +101,11 @@ func (b *Broker) openSubscription(i records.QueueInfo) (*subscription, error) {
 	s := &subscription{topic: i.Destination, parts: i.Destination.Parts(), selector: sel, text: i.Selector,
 		noLocal: i.NoLocal, durable: true, clientID: i.ClientID, name: i.Subscription, left: b.now()}
 	s.d = b.newDestination(i.Destination, s, i.ID, true)
-	if err := s.d.start(b.ctx); err != nil {
+	if err := s.d.restore(); err != nil {
 		return nil, err
 	}
 	b.addSubscription(s)
-	return s, nil
+	return s.d, nil
 }
 
 func parseSelector(text string) (*selector.Selector, error) {
