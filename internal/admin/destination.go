@@ -41,6 +41,7 @@ type Counts struct {
 	Discarded    int64 `json:"discarded"`
 	Suppressed   int64 `json:"suppressed"` // duplicates that a producer sent again
 	Kept         int64 `json:"kept"`       // failures in its own dead letter queue
+	Evicted      int64 `json:"evicted"`    // taken from what waits for a slow subscriber; dead letters of them count there, too
 }
 
 // A Queue is one queue at a glance.
@@ -105,7 +106,7 @@ func countsOf(st *broker.QueueStatus) Counts {
 		AtClients: q.AtClients, NextDue: next,
 		Messages: st.Messages, Waiting: q.Waiting, Out: q.Out, Scheduled: q.Scheduled, Consumers: q.Consumers, Bytes: st.Bytes,
 		Enqueued: q.Enqueued, Dequeued: q.Dequeued, Dispatched: q.Dispatched, Failed: q.Failed, DeadLettered: q.DeadLettered,
-		Expired: q.Expired, Discarded: q.Discarded, Suppressed: q.Suppressed, Kept: q.Kept,
+		Expired: q.Expired, Discarded: q.Discarded, Suppressed: q.Suppressed, Kept: q.Kept, Evicted: q.Evicted,
 	}
 }
 

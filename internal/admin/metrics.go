@@ -77,6 +77,8 @@ var eventNames = map[broker.EventKind]struct{ name, help string }{
 	broker.DeadLettered:        {"nixie_dead_letters_total", "Messages that became dead letters."},
 	broker.Expired:             {"nixie_expired_total", "Messages whose time to live passed."},
 	broker.Suppressed:          {"nixie_suppressed_duplicates_total", "Messages sent again by their producer and not added twice."},
+	broker.Evicted:             {"nixie_evicted_total", "Messages taken from what waits for slow subscribers."},
+	broker.ConsumerAborted:     {"nixie_consumers_aborted_total", "Consumers that were closed, or whose connection was ended, since they were too slow."},
 	broker.Kept:                {"nixie_kept_total", "Failures of dead letters in their own dead letter queue, where they stay."},
 	broker.StrayAck:            {"nixie_stray_acks_total", "Acknowledgements that fit nothing and were ignored."},
 	broker.Redriven:            {"nixie_redriven_total", "Dead letters brought back to where they failed."},

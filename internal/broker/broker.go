@@ -48,6 +48,8 @@ type Broker struct {
 
 	pasts      map[message.Destination]*past // guarded by mu; nil: the topic keeps nothing
 	remembered uint64                        // guarded by mu: messages that were kept so far
+	// retainedFull, guarded by mu, says that it was logged that too much is retained.
+	retainedFull bool
 
 	consuming, producing *census
 	watchers             atomic.Int64 // subscriptions to advisories other than those of temporary destinations

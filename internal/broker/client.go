@@ -41,6 +41,7 @@ const (
 	MessageDelivery DeliveryKind = iota
 	EndOfBrowse                  // the browser has seen everything
 	NothingToPull                // the pull's time passed
+	CloseConsumer                // the consumer is to close itself; soon it is removed in any case
 )
 
 // A Delivery is one message on its way to a consumer, or the news that there is none.
@@ -114,6 +115,9 @@ type ConsumerSpec struct {
 	Browser     bool
 	Exclusive   bool
 	Priority    int8
+	// MostWaiting is how many messages may wait for a topic's consumer without a durable
+	// name at the most, where its policy has a limit; 0: as that says.
+	MostWaiting int
 	// Retroactive asks for what a topic has kept of the time before.
 	Retroactive bool
 	// Subscription is the name of a durable subscription; "": none.

@@ -188,6 +188,9 @@ func (w *turnWriter) world(e *queue.Effect) {
 	case queue.PageTimes:
 		x, from, n := e.Index, e.From, e.Counter
 		w.tell(action{kind: actDo, do: func() { d.orderTimes(x, from, n) }})
+	case queue.Abort:
+		a := abortion{connection: e.Consumer.Connection, consumer: e.Consumer.ID, cause: e.Cause, text: e.Text, end: e.End}
+		w.tell(action{kind: actDo, do: func() { d.abort(a) }})
 	case queue.Tell:
 		if ev, ok := d.event(e); ok {
 			w.tell(action{kind: actEvent, b: d.b, event: &ev})
@@ -252,7 +255,7 @@ func (d *destination) event(e *queue.Effect) (Event, bool) {
 		queue.ItemExpired: Expired, queue.ItemDiscarded: Discarded,
 		queue.Suppressed: Suppressed, queue.Kept: Kept, queue.StrayAck: StrayAck, queue.Inconsistent: Inconsistent,
 		queue.FailureCounted: Failed, queue.ItemArrived: MessageSent, queue.ItemConsumed: MessageConsumed,
-		queue.ItemLonely: NoConsumer, queue.ConsumerSlow: SlowConsumer,
+		queue.ItemLonely: NoConsumer, queue.ConsumerSlow: SlowConsumer, queue.ItemEvicted: Evicted,
 	}
 	kind, ok := kinds[e.Event]
 	ev := Event{Kind: kind, Destination: d.name, Text: e.Text}
@@ -265,6 +268,9 @@ func (d *destination) event(e *queue.Effect) (Event, bool) {
 	case MessageSent, MessageConsumed, NoConsumer:
 		ev.Copy = d.copyOf(kind, e.Item)
 		ok = ok && ev.Copy != nil
+	case Evicted:
+		ev.Consumer, ev.Count = e.Consumer.ID, e.Counter
+		d.evicted(&ev, e.Item)
 	case SlowConsumer:
 		ev.Consumer = e.Consumer.ID
 		ok = ok && d.b.watched(kind, d.name)

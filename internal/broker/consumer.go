@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -22,7 +23,8 @@ type consumer struct {
 	spec    ConsumerSpec
 	sub     *subscription
 	browser *browser
-	puller  *puller // of one of several queues
+	puller  *puller                  // of one of several queues
+	aborted atomic.Pointer[abortion] // the consumer was told to close, since it is too slow
 
 	mu     sync.Mutex
 	places []*destination
@@ -215,7 +217,7 @@ func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Sel
 		Consumer: &queue.Consumer{
 			ID: k.spec.ID, Connection: info.ID, Session: k.spec.Session, ClientID: info.ClientID, Address: info.Address,
 			Protocol: info.Protocol, Prefetch: k.spec.Prefetch, Priority: k.spec.Priority, Exclusive: k.spec.Exclusive || d.forOne(),
-			Selector: sel, QuietFirst: info.QuietFirst, Handle: sink,
+			MostWaiting: k.spec.MostWaiting, Selector: sel, QuietFirst: info.QuietFirst, Handle: sink,
 		},
 		Done: func(err error) { answered <- err },
 	}})
@@ -418,16 +420,25 @@ func (c *Connection) CloseSession(_ context.Context, session string, last int64,
 	c.remove(of, last, message.Closed, "session closed", done)
 }
 
-// remove detaches consumers. done is called when what they had is back.
+// remove detaches consumers, but for those that someone else has removed. done is
+// called when what they had is back.
 func (c *Connection) remove(consumers []*consumer, last int64, cause message.Cause, text string, done func(error)) {
 	c.mu.Lock()
+	ours := make([]*consumer, 0, len(consumers))
 	for _, k := range consumers {
-		delete(c.consumers, k.spec.ID)
+		if c.consumers[k.spec.ID] == k {
+			delete(c.consumers, k.spec.ID)
+			ours = append(ours, k)
+		}
 	}
 	c.mu.Unlock()
-	answer := countdown(len(consumers), done)
-	for _, k := range consumers {
-		k.detach(queue.Detach{Last: last, Cause: cause, Text: text, Charge: true}, answer)
+	answer := countdown(len(ours), done)
+	for _, k := range ours {
+		d := queue.Detach{Last: last, Cause: cause, Text: text, Charge: true}
+		if a := k.aborted.Load(); a != nil { // it closes because we asked for it
+			d.Cause, d.Text = a.cause, a.text
+		}
+		k.detach(d, answer)
 	}
 }
 

@@ -79,6 +79,9 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Gather:      gatherOf(&policy, sub),
 		Bounds:      boundsOf(&policy, sub),
 		Tells:       policy.Advisories.tells(sub),
+		Backlog:     policy.Backlog,
+		Slow:        policy.Slow.limits(),
+		OneByOne:    policy.OneByOne,
 	}
 	d.rules, d.exclusive = policy.Rules, policy.Exclusive
 	d.advisories = policy.Advisories

@@ -34,7 +34,9 @@ const (
 	MessageConsumed                       // Copy was acknowledged
 	MessageDispatched                     // Copy went to Consumer
 	NoConsumer                            // Copy, not persistent, came while nobody consumes the destination
-	SlowConsumer                          // the window of Consumer is full while messages wait
+	SlowConsumer                          // Consumer is slow: its window is full while messages wait
+	Evicted                               // a message was taken from what waits for Consumer, the Count-th one
+	ConsumerAborted                       // Consumer of Connection is closed, or the whole connection, since it is too slow; Text tells
 	FastProducer                          // Producer is held back, or refused
 	Full                                  // nothing more may be stored in the destination; Text: what is full
 	TransactionTimedOut                   // a distributed transaction of Connection took too long and was rolled back; Text tells

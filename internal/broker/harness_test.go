@@ -194,6 +194,8 @@ func texts(ds []Delivery) []string {
 			all = append(all, "end")
 		case NothingToPull:
 			all = append(all, "nothing")
+		case CloseConsumer:
+			all = append(all, "close")
 		default:
 			s := string(d.Message.Body)
 			if d.Counter > 0 {

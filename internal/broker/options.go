@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
 	"github.com/nixiemq/nixie/internal/redelivery"
 	"github.com/nixiemq/nixie/internal/selector"
@@ -90,6 +91,13 @@ type Policy struct {
 	// Lifetime changes the expiration of what comes to the destination; nil: nothing.
 	Lifetime *redelivery.Lifetime
 	Recovery Recovery // of a topic
+	// Backlog bounds what waits for a topic's consumers without a durable name, and
+	// Slow says how slow consumers may be.
+	Backlog Backlog
+	Slow    Slow
+	// OneByOne fills the window of one of a queue's consumers before the next gets
+	// anything; else they have their turns (strictOrderDispatch).
+	OneByOne bool
 	// Gather is what a queue waits for before it hands out.
 	Gather Gather
 	Flow   Flow
@@ -109,6 +117,36 @@ type Policy struct {
 type Gather struct {
 	Consumers int
 	Wait      time.Duration
+}
+
+// A Backlog bounds what waits for a consumer: see queue.Backlog.
+type Backlog = queue.Backlog
+
+// Where a backlog's limit comes from, and what goes first.
+const (
+	ConstantLimit       = queue.ConstantLimit
+	WindowLimit         = queue.WindowLimit
+	EvictOldest         = queue.EvictOldest
+	EvictLowestPriority = queue.EvictLowestPriority
+	EvictSuperseded     = queue.EvictSuperseded
+)
+
+// Slow says how slow a consumer may be before it is closed: see queue.SlowLimits.
+// The zero value is no limit.
+type Slow struct {
+	For, Well, Unacked time.Duration
+	Times              int
+	// Rate is messages a second, in each Period; with Notify it is only told.
+	Rate   float64
+	Period time.Duration
+	Notify bool
+	// EndConnection ends the consumer's whole connection.
+	EndConnection bool
+}
+
+func (s Slow) limits() queue.SlowLimits {
+	return queue.SlowLimits{For: s.For.Milliseconds(), Times: s.Times, Well: s.Well.Milliseconds(), Unacked: s.Unacked.Milliseconds(),
+		Rate: s.Rate, Period: s.Period.Milliseconds(), Notify: s.Notify, End: s.EndConnection}
 }
 
 // Advisories are the events that are told of a destination only where its policy

@@ -59,7 +59,7 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 	b.reloadRooms()
 	b.mu.Lock()
 	clear(b.virtual)
-	clear(b.pasts) // what a topic keeps is begun anew by the new policy
+	kept := b.beginPastsLocked()
 	all := make([]*destination, 0, len(b.queues)+len(b.subscriptions))
 	for _, d := range b.queues {
 		all = append(all, d)
@@ -68,6 +68,7 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 		all = append(all, s.d)
 	}
 	b.mu.Unlock()
+	b.retainAgain(kept)
 	closed := make(chan struct{})
 	done := countdown(len(all), func(error) { close(closed) })
 	for _, d := range all {
@@ -86,7 +87,8 @@ func (d *destination) setPolicy(p *Policy) {
 	d.rules, d.exclusive = p.Rules, p.Exclusive
 	d.mu.Unlock()
 	d.advisories = p.Advisories
-	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub), Bounds: boundsOf(p, d.sub), AckTimeout: p.AckTimeout.Milliseconds()})
+	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub), Bounds: boundsOf(p, d.sub), AckTimeout: p.AckTimeout.Milliseconds(),
+		Backlog: p.Backlog, Slow: p.Slow.limits(), OneByOne: p.OneByOne})
 }
 
 // forOne reports whether a queue's messages go to one consumer at a time, whatever

@@ -2,11 +2,14 @@ package broker
 
 import (
 	"cmp"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/selector"
 )
 
 // A Recovery says which of a topic's newest messages a retroactive consumer is
@@ -16,11 +19,25 @@ type Recovery struct {
 	Count int
 	Bytes int64
 	Age   time.Duration
+	// Retained also keeps the last message that its sender asked to retain, whatever the
+	// limits (retainedMessageSubscriptionRecoveryPolicy).
+	Retained bool
 	// Always gives them to every consumer without a durable subscription.
 	Always bool
 }
 
-func (r Recovery) none() bool { return r.Count == 0 && r.Bytes == 0 && r.Age == 0 }
+func (r Recovery) none() bool { return r.unlimited() && !r.Retained }
+
+// unlimited reports whether there is no limit: then none of the newest are kept.
+func (r Recovery) unlimited() bool { return r.Count == 0 && r.Bytes == 0 && r.Age == 0 }
+
+// The property by which a sender asks to have a message retained, and the one that
+// tells that it was. What is retained loses the first and does not expire, as in
+// ActiveMQ; a message without a body takes the retained one away.
+const (
+	retainProperty   = "ActiveMQ.Retain"
+	retainedProperty = "ActiveMQ.Retained"
+)
 
 // What is kept of a topic, whatever its policy says.
 const (
@@ -33,6 +50,8 @@ type past struct {
 	rule  Recovery
 	kept  []remembered // the oldest first
 	bytes int64
+	// retained is the message that its sender asked to retain; nil: none.
+	retained *remembered
 }
 
 type remembered struct {
@@ -60,10 +79,7 @@ func (b *Broker) remember(topic message.Destination, m *message.Message, from st
 		if other, raced := b.pasts[topic]; raced {
 			p = other
 		} else {
-			if len(b.pasts) >= maxRoutes {
-				clear(b.pasts)
-			}
-			b.pasts[topic] = p
+			p = b.addPastLocked(topic, p)
 		}
 		b.mu.Unlock()
 	}
@@ -72,10 +88,86 @@ func (b *Broker) remember(topic message.Destination, m *message.Message, from st
 	}
 	c := *m
 	c.Destination = topic
+	retain := p.rule.Retained && b.asksToRetain(m)
 	b.mu.Lock()
 	b.remembered++
-	p.add(remembered{number: b.remembered, at: b.now(), from: from, message: &c})
+	r := remembered{number: b.remembered, at: b.now(), from: from, message: &c}
+	if !p.rule.unlimited() {
+		p.add(r)
+	}
+	if retain {
+		p.retain(r)
+	}
 	b.mu.Unlock()
+}
+
+// addPastLocked notes what is kept of a topic. Of very many topics only those with a
+// retained message are remembered; of one too many nothing is kept.
+func (b *Broker) addPastLocked(topic message.Destination, p *past) *past {
+	if len(b.pasts) >= maxRoutes {
+		maps.DeleteFunc(b.pasts, func(_ message.Destination, p *past) bool { return p == nil || p.retained == nil })
+	}
+	if len(b.pasts) >= maxRoutes {
+		if !b.retainedFull {
+			b.retainedFull = true
+			b.o.Log.Warn("too many topics have a retained message: of others nothing is kept for retroactive consumers", "n", maxRoutes)
+		}
+		return nil
+	}
+	b.pasts[topic] = p
+	return p
+}
+
+// beginPastsLocked begins what topics keep anew, and returns what they had retained.
+func (b *Broker) beginPastsLocked() map[message.Destination]*remembered {
+	kept := map[message.Destination]*remembered{}
+	for topic, p := range b.pasts {
+		if p != nil && p.retained != nil {
+			kept[topic] = p.retained
+		}
+	}
+	clear(b.pasts)
+	return kept
+}
+
+// retainAgain gives topics back what they had retained, where the new policy retains.
+func (b *Broker) retainAgain(kept map[message.Destination]*remembered) {
+	for topic, r := range kept {
+		rule := b.policy(topic).Recovery
+		b.mu.Lock()
+		if b.pasts[topic] == nil && rule.Retained {
+			b.pasts[topic] = &past{rule: rule}
+		}
+		if p := b.pasts[topic]; p != nil && p.rule.Retained && p.retained == nil {
+			p.retained = r
+		}
+		b.mu.Unlock()
+	}
+}
+
+// asksToRetain reports whether a message's sender wants it retained.
+func (b *Broker) asksToRetain(m *message.Message) bool {
+	if b.o.Properties == nil {
+		return false
+	}
+	v, ok := b.o.Properties(m, retainProperty)
+	return ok && (v == selector.BoolValue(true) || strings.EqualFold(v.Text(), "true"))
+}
+
+// retain keeps a message in place of the one retained before.
+func (p *past) retain(r remembered) {
+	if p.retained = nil; len(r.message.Body) == 0 {
+		return
+	}
+	c := *r.message
+	c.Expiration = 0
+	c.Added = maps.Clone(c.Added)
+	if c.Added == nil {
+		c.Added = map[string]any{}
+	}
+	c.Added[retainedProperty], c.Added[retainProperty] = true, false
+	r.message = &c
+	p.retained = &r
 }
 
 func (p *past) add(r remembered) {
@@ -106,7 +198,13 @@ func (b *Broker) missedLocked(s *subscription, number uint64, always bool) []rem
 		if p == nil || always && !p.rule.Always || !s.covers(topic) {
 			continue
 		}
+		if r := p.retained; r != nil && r.number > number {
+			missed = append(missed, *r)
+		}
 		for _, r := range p.kept {
+			if p.retained != nil && r.number == p.retained.number {
+				continue // it is given once
+			}
 			if r.number > number && (p.rule.Age == 0 || now-r.at <= p.rule.Age.Milliseconds()) {
 				missed = append(missed, r)
 			}

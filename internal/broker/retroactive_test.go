@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -38,6 +39,22 @@ func TestRetroactiveConsumersGetWhatATopicHasKept(t *testing.T) {
 			c.must(c.send(c.msg(news, "old", func(m *message.Message) { m.Expiration = time.Now().Add(time.Second).UnixMilli() }), ""))
 			time.Sleep(time.Minute)
 		}, retroactive, nil},
+		"what is retained, and the newest": {Recovery{Retained: true, Count: 1}, func(c *client) { send(c, 2); c.must(c.send(c.msg(news, "kept", retain), "")); send(c, 3) }, retroactive, []string{"kept", "n2"}},
+		"what is retained alone": {Recovery{Retained: true}, func(c *client) {
+			c.must(c.send(c.msg(news, "older", retain), ""))
+			c.must(c.send(c.msg(news, "kept", retain), ""))
+			send(c, 3)
+		}, retroactive, []string{"kept"}},
+		"once, if it is among the newest": {Recovery{Retained: true, Count: 2}, func(c *client) { send(c, 2); c.must(c.send(c.msg(news, "kept", retain), "")) }, retroactive, []string{"n1", "kept"}},
+		"what is retained does not expire": {Recovery{Retained: true}, func(c *client) {
+			c.must(c.send(c.msg(news, "kept", retain, func(m *message.Message) { m.Expiration = time.Now().Add(time.Second).UnixMilli() }), ""))
+			time.Sleep(time.Minute)
+		}, retroactive, []string{"kept"}},
+		"a message without a body ends that": {Recovery{Retained: true}, func(c *client) {
+			c.must(c.send(c.msg(news, "kept", retain), ""))
+			c.must(c.send(c.msg(news, "", retain), ""))
+		}, retroactive, nil},
+		"nothing is retained unasked": {Recovery{Count: 1}, func(c *client) { c.must(c.send(c.msg(news, "kept", retain), "")); send(c, 1) }, retroactive, []string{"n0"}},
 		"what a transaction committed": {Recovery{Count: 5}, func(c *client) {
 			for _, tx := range []string{"TX:1", "TX:2"} {
 				c.must(c.c.Begin(tx))
@@ -49,6 +66,7 @@ func TestRetroactiveConsumersGetWhatATopicHasKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHouse(t, func(o *Options) {
+				withProperties(o)
 				o.Policy = func(message.Destination) Policy { return Policy{Recovery: tt.recovery} }
 			}, func(h *house) {
 				c := h.client()
@@ -63,6 +81,39 @@ func TestRetroactiveConsumersGetWhatATopicHasKept(t *testing.T) {
 			})
 		})
 	}
+}
+
+// retain asks to have a message retained.
+func retain(m *message.Message) { m.Added = map[string]any{retainProperty: "true"} }
+
+// TestWhatIsRetainedSaysSo, and stays over a reload that retains, too.
+func TestWhatIsRetainedSaysSo(t *testing.T) {
+	news := message.Destination{Kind: message.Topic, Name: "NEWS"}
+	keeps := func(r Recovery) func(message.Destination) Policy {
+		return func(message.Destination) Policy { return Policy{Recovery: r} }
+	}
+	inHouse(t, func(o *Options) { withProperties(o); o.Policy = keeps(Recovery{Retained: true}) }, func(h *house) {
+		c := h.client()
+		c.must(c.send(c.msg(news, "kept", retain), ""))
+		for name, next := range map[string]struct {
+			r    Recovery
+			want []string
+		}{"as before": {Recovery{Retained: true}, []string{"kept"}}, "and more": {Recovery{Retained: true, Count: 7}, []string{"kept"}}} {
+			c.must(h.broker.Reload(h.t.Context(), Reload{Policy: keeps(next.r)}))
+			k := c.consume(news, func(s *ConsumerSpec) { s.Retroactive = true })
+			got := c.take()
+			want(t, name, got, next.want...)
+			if a := got[0].Message.Added; a[retainedProperty] != true || a[retainProperty] != false {
+				t.Errorf("its properties are %v", a)
+			}
+			c.must(c.settle(func(ctx context.Context, id string, done func(error)) { c.c.CloseConsumer(ctx, id, -1, done) }, k))
+		}
+		c.must(h.broker.Reload(h.t.Context(), Reload{Policy: keeps(Recovery{Count: 1})}))
+		c.must(h.broker.Reload(h.t.Context(), Reload{Policy: keeps(Recovery{Retained: true})}))
+		c.consume(news, func(s *ConsumerSpec) { s.Retroactive = true })
+		want(t, "a policy that retains nothing forgets it", c.take())
+		c.c.Close(message.Closed, "", -1)
+	})
 }
 
 func TestCensusCountsThoseWhoMeetADestination(t *testing.T) {

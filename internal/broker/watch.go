@@ -54,8 +54,12 @@ func (d *destination) copyOf(kind EventKind, it *queue.Item) *message.Message {
 	if it == nil || !d.b.watched(kind, d.name) || kind == Discarded && !d.advisories.Discarded {
 		return nil
 	}
+	return d.copyFor(it, d.advisories.Bodies || kind == NoConsumer)
+}
+
+// copyFor is an item's message as an advisory has it, with its body if whole.
+func (d *destination) copyFor(it *queue.Item, whole bool) *message.Message {
 	m, err := d.headerOf(it)
-	whole := d.advisories.Bodies || kind == NoConsumer
 	if err == nil && whole && it.Message == nil {
 		m, err = d.b.o.Records.Message(&it.Entry)
 	}
@@ -68,6 +72,26 @@ func (d *destination) copyOf(kind EventKind, it *queue.Item) *message.Message {
 		c.Body = nil
 	}
 	return &c
+}
+
+// evicted completes the event of a message that was taken from what waits for a
+// consumer: a subscription to several topics tells of the one that it was sent to.
+func (d *destination) evicted(ev *Event, it *queue.Item) {
+	if d.b.watchers.Load() == 0 {
+		return
+	}
+	advisories := d.advisories
+	if d.name.IsPattern() || d.name.IsComposite() {
+		h, err := d.headerOf(it)
+		if err != nil {
+			return // its subscriber's topic is told of, without it
+		}
+		ev.Destination = h.Destination
+		advisories = d.b.policy(h.Destination).Advisories
+	}
+	if advisories.Discarded && d.b.watched(Evicted, ev.Destination) {
+		ev.Copy = d.copyFor(it, advisories.Bodies)
+	}
 }
 
 // toldSent tells of a message that was sent to a topic, once, whoever subscribes.

@@ -25,7 +25,7 @@ var brokerPart = &part{
 		{"schedulerDirectoryFile", text, "", leftOut, whyNoSchedule},
 		{"maxSchedulerRepeatAllowed", integer, "", honoured, ""},
 		{"deleteAllMessagesOnStartup", boolean, "", honoured, ""},
-		{"advisorySupport", boolean, "true", leftOut, "the advisories that clients depend on are always sent"},
+		{"advisorySupport", boolean, "", honoured, ""},
 		{"start", boolean, "true", leftOut, whyStopStart},
 		{"useShutdownHook", boolean, "true", leftOut, whyOneProcess},
 		{"useVirtualTopics", boolean, "", honoured, ""},

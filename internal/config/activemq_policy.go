@@ -2,13 +2,13 @@ package config
 
 // Reasons that several parts of a policyEntry share.
 const (
-	whyDefault  = "the default entry is for every destination that no other entry matches"
-	whyAudit    = "a copy of a message that is already there is always recognised, within bounded memory"
-	whyExpiry   = "messages expire at their time, without a sweep"
-	whyMemory   = "a destination keeps a bounded window in memory and the rest in the store"
-	whyGC       = "destinations stay when they are empty and unused; they cost next to nothing"
-	whyPlain    = "it tunes ActiveMQ's own implementation and has no counterpart here"
-	whyEviction = "messages for a slow topic subscriber are kept, not dropped"
+	whyDefault = "the default entry is for every destination that no other entry matches"
+	whyAudit   = "a copy of a message that is already there is always recognised, within bounded memory"
+	whyExpiry  = "messages expire at their time, without a sweep"
+	whyMemory  = "a destination keeps a bounded window in memory and the rest in the store"
+	whyGC      = "destinations stay when they are empty and unused; they cost next to nothing"
+	whyPlain   = "it tunes ActiveMQ's own implementation and has no counterpart here"
+	whyNoTurns = "a topic's subscriptions do not wait for each other, so none has to be served before another"
 )
 
 // destinationPolicyPart is the policy map (section 7.3).
@@ -48,7 +48,7 @@ var policyAttrs = []attr{
 	{"maxProducersToAudit", integer, "64", leftOut, whyAudit},
 	{"expireMessagesPeriod", integer, "30000", leftOut, whyExpiry},
 	{"maxExpirePageSize", integer, "400", leftOut, whyExpiry},
-	{"strictOrderDispatch", boolean, "false", leftOut, "messages that come back are always delivered first, in their order"},
+	{"strictOrderDispatch", boolean, "", honoured, ""},
 	{"usePrefetchExtension", boolean, "true", leftOut, "a window is widened by what a client has delivered and not yet acknowledged for good, as clients rely on"},
 	{"advisoryForDiscardingMessages", boolean, "false", honoured, ""},
 	{"advisoryForConsumed", boolean, "false", honoured, ""},
@@ -95,15 +95,16 @@ var policyAttrs = []attr{
 var policyChildren = []*part{
 	deadLetterStrategyPart,
 	slowConsumerPart,
-	{name: "dispatchPolicy", fate: leftOut, why: "queues serve their consumers in turn, topics serve every subscription in the same order", opaque: true},
+	{name: "dispatchPolicy", fate: accepted, children: []*part{
+		{name: "roundRobinDispatchPolicy", fate: accepted}, // a topic's subscriptions do not wait for each other; queues have none of these
+		{name: "simpleDispatchPolicy", fate: accepted},
+		{name: "strictOrderDispatchPolicy", fate: leftOut, why: "what one producer sends comes to every subscription in its order; what several producers send at the same time may come to each subscription in another"},
+		{name: "priorityDispatchPolicy", fate: leftOut, why: whyNoTurns, opaque: true},
+		{name: "priorityNetworkDispatchPolicy", fate: leftOut, why: whyNoNetworks, opaque: true},
+		{name: "bean", fate: leftOut, why: whyNoTurns, opaque: true}}},
 	{name: "subscriptionRecoveryPolicy", fate: accepted, children: recoveryParts},
-	{name: "pendingMessageLimitStrategy", fate: accepted, children: []*part{
-		{name: "constantPendingMessageLimitStrategy", fate: leftOut, why: whyEviction, attrs: inside("limit")},
-		{name: "prefetchRatePendingMessageLimitStrategy", fate: leftOut, why: whyEviction, attrs: inside("multiplier")}}},
-	{name: "messageEvictionStrategy", fate: accepted, children: []*part{
-		{name: "oldestMessageEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark")},
-		{name: "oldestMessageWithLowestPriorityEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark")},
-		{name: "uniquePropertyMessageEvictionStrategy", fate: leftOut, why: whyEviction, attrs: inside("evictExpiredMessagesHighWatermark", "propertyName")}}},
+	backlogParts[0],
+	backlogParts[1],
 	{name: "pendingQueuePolicy", fate: accepted, children: cursors("vmQueueCursor", "fileQueueCursor", "storeCursor")},
 	{name: "pendingSubscriberPolicy", fate: accepted, children: cursors("vmCursor", "fileCursor")},
 	{name: "pendingDurableSubscriberPolicy", fate: accepted, children: cursors("vmDurableCursor", "fileDurableSubscriberCursor", "storeDurableSubscriberCursor")},

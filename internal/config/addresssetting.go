@@ -67,6 +67,7 @@ var settingOrder = []string{
 	setNoExpiry, setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay,
 	setExclusive, setMaxConsumers, setConsumersBefore, setDelayBefore, setRing, setPurge, setAutoCreateQueues, setAutoCreateAddresses,
 	setMaxBytes, setMaxMessages, setFullPolicy,
+	setSlowRate, setSlowUnit, setSlowPeriod, setSlowPolicy,
 }
 
 // Prefixes of HornetQ's addresses of JMS destinations (R-HQ-02).
@@ -224,6 +225,8 @@ func (s *AddressSettings) policy(d message.Destination) Effective {
 	e.Lifetime = lifetime(m)
 	s.ofQueue(d, m, &e.PolicyEntry)
 	e.Limits = limitsOf(m)
+	e.SlowConsumers = slowConsumersOf(m)
+	e.Advisories.ForSlowConsumers = e.SlowConsumers != nil // what a notification is there
 	return e
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -352,36 +353,103 @@ func TestOtherSpellings(t *testing.T) {
 	}
 }
 
-// TestSlowConsumers is R-XML-22, R-BRK-40 and R-BRK-41: who does not acknowledge has
-// a time limit.
+// TestSlowConsumers is R-XML-22, R-BRK-40 and R-BRK-41: how slow a consumer may be.
 func TestSlowConsumers(t *testing.T) {
 	t.Parallel()
 	entry := func(strategy string) string {
 		return `<broker><destinationPolicy><policyMap><policyEntries><policyEntry queue="Q"><slowConsumerStrategy>` + strategy +
 			`</slowConsumerStrategy></policyEntry></policyEntries></policyMap></destinationPolicy></broker>`
 	}
-	for strategy, want := range map[string]time.Duration{
-		`<abortSlowAckConsumerStrategy/>`: 30 * time.Second,
-		`<abortSlowAckConsumerStrategy maxTimeSinceLastAck="5000" ignoreIdleConsumers="true"/>`:                                                                                                               5 * time.Second,
-		`<bean xmlns="http://www.springframework.org/schema/beans" class="org.apache.activemq.broker.region.policy.AbortSlowAckConsumerStrategy"><property name="maxTimeSinceLastAck" value="60000"/></bean>`: time.Minute,
+	for strategy, want := range map[string]*SlowConsumers{
+		`<abortSlowConsumerStrategy/>`: {MaxDuration: 30 * time.Second, CheckPeriod: 30 * time.Second},
+		`<abortSlowConsumerStrategy maxSlowCount="3" maxSlowDuration="-1" checkPeriod="5000" abortConnection="true"/>`:                {MaxCount: 3, CheckPeriod: 5 * time.Second, AbortConnection: true},
+		`<abortSlowConsumerStrategy maxSlowDuration="-1"/>`:                                                                           nil,
+		`<abortSlowAckConsumerStrategy/>`:                                                                                             {MaxDuration: 30 * time.Second, MaxTimeSinceLastAck: 30 * time.Second, CheckPeriod: 30 * time.Second},
+		`<abortSlowAckConsumerStrategy maxTimeSinceLastAck="5000" ignoreIdleConsumers="true" maxSlowDuration="-1" maxSlowCount="2"/>`: {MaxCount: 2, MaxTimeSinceLastAck: 5 * time.Second, CheckPeriod: 30 * time.Second},
+		`<abortSlowAckConsumerStrategy maxTimeSinceLastAck="-1"/>`:                                                                    nil,
+		`<abortSlowAckConsumerStrategy maxSlowDuration="0"/>`:                                                                         nil,
+		`<bean xmlns="http://www.springframework.org/schema/beans" class="org.apache.activemq.broker.region.policy.AbortSlowAckConsumerStrategy"><property name="maxTimeSinceLastAck" value="60000"/></bean>`: {MaxDuration: 30 * time.Second, MaxTimeSinceLastAck: time.Minute, CheckPeriod: 30 * time.Second},
 	} {
-		c, _, problems := load(entry(strategy))
-		if len(problems) > 0 {
-			t.Errorf("%s: %v", strategy, problems)
+		c, warnings, problems := load(entry(strategy))
+		if len(problems) > 0 || (want == nil) != strings.Contains(fmt.Sprint(warnings), "no consumer is ever closed") {
+			t.Errorf("%s: %v, %v", strategy, problems, warnings)
 			continue
 		}
-		if got := c.Resolver().Policy(message.Destination{Kind: message.Queue, Name: "Q"}).AckTimeout; got != want {
-			t.Errorf("%s: %v, want %v", strategy, got, want)
+		got := c.Resolver().Policy(message.Destination{Kind: message.Queue, Name: "Q"})
+		if diff := cmp.Diff(want, got.SlowConsumers); diff != "" || got.AckTimeout != 0 {
+			t.Errorf("%s (-want +got), ack time-out %v:\n%s", strategy, got.AckTimeout, diff)
 		}
 	}
 	for strategy, want := range map[string]string{
-		`<abortSlowConsumerStrategy/>`:                                   "remove it, and set a prefetch",
-		`<abortSlowAckConsumerStrategy/><abortSlowAckConsumerStrategy/>`: "has one strategy for slow consumers",
-		`<abortSlowAckConsumerStrategy maxTimeSinceLastAck="0"/>`:        "0 is not between 1 and",
+		`<abortSlowConsumerStrategy/><abortSlowConsumerStrategy/>`:       "has one slowConsumerStrategy",
+		`<abortSlowAckConsumerStrategy/><abortSlowAckConsumerStrategy/>`: "has one slowConsumerStrategy",
+		`<abortSlowAckConsumerStrategy maxTimeSinceLastAck="0"/>`:        "would close every consumer",
+		`<abortSlowConsumerStrategy checkPeriod="0"/>`:                   "0 is not between 1 and",
 		`<abortSlowAckConsumerStrategy maxTimeSinceLastAcks="1"/>`:       "did you mean maxTimeSinceLastAck?",
 	} {
 		if _, _, problems := load(entry(strategy)); !strings.Contains(fmt.Sprint(problems), want) {
 			t.Errorf("%s: %v, want %s", strategy, problems, want)
+		}
+	}
+}
+
+// TestUnacked is how long ActiveMQ lets a consumer be, at the least (R-BRK-41).
+func TestUnacked(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[time.Duration]SlowConsumers{
+		0:                {MaxDuration: time.Hour, MaxCount: 7, CheckPeriod: time.Second},
+		30 * time.Second: {MaxTimeSinceLastAck: 30 * time.Second, MaxDuration: 30 * time.Second, CheckPeriod: 30 * time.Second},
+		5 * time.Second:  {MaxTimeSinceLastAck: 5 * time.Second, CheckPeriod: time.Second},
+		65 * time.Second: {MaxTimeSinceLastAck: 5 * time.Second, MaxDuration: 90 * time.Second, CheckPeriod: 30 * time.Second},
+		6 * time.Second:  {MaxTimeSinceLastAck: 5 * time.Second, MaxDuration: 90 * time.Second, CheckPeriod: time.Second, MaxCount: 2},
+		7 * time.Second:  {MaxTimeSinceLastAck: 5 * time.Second, CheckPeriod: time.Second, MaxCount: 3},
+	} {
+		if got := s.Unacked(); got != want {
+			t.Errorf("%+v: %v, want %v", s, got, want)
+		}
+	}
+	far := SlowConsumers{MaxTimeSinceLastAck: math.MaxInt64 - 5, MaxDuration: math.MaxInt64, CheckPeriod: time.Millisecond}
+	if got := far.Unacked(); got < far.MaxTimeSinceLastAck {
+		t.Errorf("%v overflows", got)
+	}
+}
+
+// TestBacklogs reads what may wait for a topic's consumer, and what is evicted.
+func TestBacklogs(t *testing.T) {
+	t.Parallel()
+	entry := func(children string) string {
+		return `<broker><destinationPolicy><policyMap><policyEntries><policyEntry topic="T">` + children + `</policyEntry></policyEntries></policyMap></destinationPolicy></broker>`
+	}
+	limit := func(s string) string {
+		return "<pendingMessageLimitStrategy>" + s + "</pendingMessageLimitStrategy>"
+	}
+	evicts := func(s string) string { return "<messageEvictionStrategy>" + s + "</messageEvictionStrategy>" }
+	for children, want := range map[string]*Backlog{
+		"": nil,
+		evicts(`<oldestMessageWithLowestPriorityEvictionStrategy/>`):                                                                                            {Limit: -1, Windows: -1, Evict: EvictLowestPriority}, // a consumer's own limit counts
+		limit(`<constantPendingMessageLimitStrategy/>`):                                                                                                         {Limit: -1, Windows: -1, Evict: EvictOldest},
+		limit(`<constantPendingMessageLimitStrategy limit="50"/>`):                                                                                              {Limit: 50, Windows: -1, Evict: EvictOldest},
+		limit(`<prefetchRatePendingMessageLimitStrategy/>`):                                                                                                     {Limit: -1, Windows: 0.5, Evict: EvictOldest},
+		limit(`<prefetchRatePendingMessageLimitStrategy multiplier="2.5"/>`) + evicts(`<oldestMessageWithLowestPriorityEvictionStrategy/>`):                     {Limit: -1, Windows: 2.5, Evict: EvictLowestPriority},
+		evicts(`<uniquePropertyMessageEvictionStrategy propertyName="STOCK"/>`) + limit(`<constantPendingMessageLimitStrategy limit="0"/>`):                     {Windows: -1, Evict: EvictSuperseded, Property: "STOCK"},
+		evicts(`<uniquePropertyMessageEvictionStrategy evictExpiredMessagesHighWatermark="1000"/>`) + limit(`<constantPendingMessageLimitStrategy limit="9"/>`): {Limit: 9, Windows: -1, Evict: EvictOldest},
+	} {
+		c, _, problems := load(entry(children))
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", children, problems)
+			continue
+		}
+		if diff := cmp.Diff(want, c.Resolver().Policy(message.Destination{Kind: message.Topic, Name: "T"}).Backlog); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", children, diff)
+		}
+	}
+	for children, want := range map[string]string{
+		limit(`<prefetchRatePendingMessageLimitStrategy multiplier="-1"/>`):                                     "is not between 0 and",
+		limit(`<constantPendingMessageLimitStrategy/><prefetchRatePendingMessageLimitStrategy/>`):               "has one pendingMessageLimitStrategy",
+		evicts(`<oldestMessageEvictionStrategy/><uniquePropertyMessageEvictionStrategy propertyName="STOCK"/>`): "has one messageEvictionStrategy",
+	} {
+		if _, _, problems := load(entry(children)); !strings.Contains(fmt.Sprint(problems), want) {
+			t.Errorf("%s: %v, want %s", children, problems, want)
 		}
 	}
 }

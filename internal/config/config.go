@@ -109,6 +109,9 @@ type Config struct {
 	OfflineSubscriptionLimit time.Duration
 	// OfflineSubscriptionCheck is how often is looked; 0: every five minutes.
 	OfflineSubscriptionCheck time.Duration
+	// NoAdvisories sends none but those of temporary destinations, which clients depend
+	// on (advisorySupport="false").
+	NoAdvisories bool
 	// RejectDurableConsumers refuses durable subscriptions; default false.
 	RejectDurableConsumers bool
 	// Access says who clients are and what they may do; nil: nobody is asked.
@@ -227,6 +230,13 @@ type PolicyEntry struct {
 	// AllConsumersExclusive gives a queue's messages to one consumer at a time,
 	// whatever the consumers ask for; default false.
 	AllConsumersExclusive bool
+	// StrictOrderDispatch fills the window of one of a queue's consumers before the next
+	// of its priority gets anything; default false: they have their turns.
+	StrictOrderDispatch bool
+	// Backlog bounds what waits for topic consumers without a durable subscription; nil:
+	// everything waits. SlowConsumers closes slow ones; nil: none.
+	Backlog       *Backlog
+	SlowConsumers *SlowConsumers
 	// ConsumersBeforeDispatch is how many consumers a queue waits for before it hands
 	// anything out, and TimeBeforeDispatch how long at the most, or alone; 0: it does
 	// not wait (consumersBeforeDispatchStarts, timeBeforeDispatchStarts).

@@ -162,7 +162,7 @@ func anyConfig(t *rapid.T) *Config {
 			bound := rapid.SampledFrom([]int64{-1, 0, 1500, 60_000})
 			p.MaxConsumers, p.RingSize, p.PurgeOnNoConsumers, p.OnlyDeclared = rapid.IntRange(0, 9).Draw(t, "max consumers"), rapid.Int64Range(0, 9).Draw(t, "ring"), some("purge"), some("declared")
 			p.ConsumersBeforeDispatch, p.TimeBeforeDispatch = rapid.IntRange(0, 9).Draw(t, "consumers"), time.Duration(rapid.IntRange(0, 9).Draw(t, "gathering"))*time.Second
-			p.Recovery, p.AlwaysRetroactive = &Recovery{Count: rapid.IntRange(0, 9).Draw(t, "recovered"), Bytes: rapid.IntRange(0, 9).Draw(t, "bytes"), Age: time.Duration(rapid.IntRange(0, 9).Draw(t, "age")) * time.Second}, some("retroactive")
+			p.Recovery, p.AlwaysRetroactive = &Recovery{Count: rapid.IntRange(0, 9).Draw(t, "recovered"), Bytes: rapid.IntRange(0, 9).Draw(t, "bytes"), Age: time.Duration(rapid.IntRange(0, 9).Draw(t, "age")) * time.Second, Retained: some("retained")}, some("retroactive")
 			p.Lifetime = &redelivery.Lifetime{Never: some("never"), Delay: bound.Draw(t, "life"), Least: bound.Draw(t, "least"), Most: bound.Draw(t, "most")}
 		}
 		if some("limits") {
@@ -178,7 +178,23 @@ func anyConfig(t *rapid.T) *Config {
 			p.Rules.Expiry.ProcessNonPersistent, p.Rules.Expiry.DeadLetterQueue = true, single("expiry queue")
 		}
 		p.AckTimeout = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Minute}).Draw(t, "ack timeout")
-		p.AllConsumersExclusive, p.Rules.DeadLetterNonDurable = some("exclusive"), some("non-durable")
+		p.AllConsumersExclusive, p.Rules.DeadLetterNonDurable, p.StrictOrderDispatch = some("exclusive"), some("non-durable"), some("strict order")
+		if some("backlog") {
+			p.Backlog = freshBacklog()
+			if some("windows") {
+				p.Backlog.Windows = rapid.SampledFrom([]float64{0, 0.5, 2.5}).Draw(t, "rate of windows")
+			} else {
+				p.Backlog.Limit = rapid.IntRange(-1, 2000).Draw(t, "backlog limit")
+			}
+			p.Backlog.Evict = rapid.SampledFrom([]Eviction{EvictOldest, EvictLowestPriority, EvictSuperseded}).Draw(t, "evict")
+			if p.Backlog.Evict == EvictSuperseded || some("property") {
+				p.Backlog.Property = "x" + name.Draw(t, "evicted by")
+			}
+		}
+		if some("slow consumers") {
+			p.SlowConsumers = &SlowConsumers{MaxDuration: positive("slow for"), MaxCount: rapid.IntRange(0, 9).Draw(t, "slow times"), CheckPeriod: max(time.Millisecond, positive("check")),
+				MaxTimeSinceLastAck: positive("unacked"), AbortConnection: some("abort connection"), MinRate: rapid.SampledFrom([]float64{0, 0.5, 100}).Draw(t, "rate"), Notify: some("notify")}
+		}
 		for _, row := range prefetchRows {
 			if some(row.name) {
 				n := rapid.IntRange(0, maxPrefetch).Draw(t, "window")
@@ -206,7 +222,7 @@ func anyConfig(t *rapid.T) *Config {
 	}
 	c.Admin = rapid.SampledFrom([]string{"", "127.0.0.1:8161", "127.0.0.1:0"}).Draw(t, "admin")
 	c.AllowAnonymous, c.HandOutMarks, c.MemoryBytes = some("anonymous"), some("hand-out marks"), rapid.SampledFrom([]int64{0, 1, 1 << 20, 3 << 30}).Draw(t, "memory")
-	c.UserID, c.RejectDurableConsumers = some("user id"), some("reject")
+	c.UserID, c.RejectDurableConsumers, c.NoAdvisories = some("user id"), some("reject"), some("no advisories")
 	c.Listeners = nil
 	for range rapid.IntRange(1, 3).Draw(t, "listeners") {
 		r := parseListener(rapid.SampledFrom([]string{DefaultListen, "nio://127.0.0.1:0?maximumConnections=9", "tcp://0.0.0.0:61616?wireFormat.maxFrameSize=1000&socketBufferSize=4096&allowLinkStealing=true&anycastPrefix=q%2F,jms.queue.&multicastPrefix=jms.topic.",
@@ -258,13 +274,18 @@ func anyConfig(t *rapid.T) *Config {
 			}
 			a := addressSetting{pattern: p, values: map[string]Setting{}}
 			for _, element := range settingOrder {
-				if some(element) {
+				if some(element) && element != setSlowPolicy && element != setSlowUnit && element != setSlowPeriod {
 					if element == setMaxConsumers || element == setRing {
 						a.values[element] = Setting{Name: element, Value: rapid.SampledFrom([]string{"-1", "7"}).Draw(t, "bound")}
 						continue
 					}
 					values := map[kind][]string{text: {"DLQ", "", "a b"}, boolean: {"true", "false"}, integer: {"0", "-1", "5000"}, decimal: {"0.5", "1"}}[settingKinds[element]]
 					a.values[element] = Setting{Name: element, Value: rapid.SampledFrom(values).Draw(t, "value")}
+				}
+			}
+			for element, values := range map[string][]string{setSlowPolicy: {slowKill, slowNotify}, setSlowUnit: {"MESSAGES_PER_SECOND", "MESSAGES_PER_DAY"}, setSlowPeriod: {"1", "60"}} {
+				if some(element) {
+					a.values[element] = Setting{Name: element, Value: rapid.SampledFrom(values).Draw(t, "slow value")}
 				}
 			}
 			if !slices.ContainsFunc(s.settings, func(b addressSetting) bool { return b.pattern.text == p.text && b.pattern.literal == p.literal }) {

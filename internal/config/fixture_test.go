@@ -282,6 +282,12 @@ func policy(p PolicyEntry) string {
 	if p.Recovery != nil {
 		s += fmt.Sprintf(" recovery=%+v", *p.Recovery)
 	}
+	if p.Backlog != nil {
+		s += fmt.Sprintf(" backlog=%+v", *p.Backlog)
+	}
+	if p.SlowConsumers != nil {
+		s += fmt.Sprintf(" slow=%+v", *p.SlowConsumers)
+	}
 	if p.AlwaysRetroactive {
 		s += " retroactive"
 	}

@@ -112,6 +112,11 @@ func (w *coreFile) sound(c *element) bool {
 			w.fail(c.at(fmt.Sprintf("%q is not %s%s", c.text, enumerate(words), didYouMean(c.text, words))))
 			return false
 		}
+	case setSlowPolicy, setSlowUnit, setSlowPeriod:
+		if err := checkSlow(c.name, c.text); err != nil {
+			w.fail(c.at(err.Error()))
+			return false
+		}
 	case setMaxDelay:
 		if n, err := parseInt(c.text, -1<<63, 1<<63-1); err == nil && n <= 0 { // R-HQ-152
 			w.warn(c.at(fmt.Sprintf("%d does not mean without a limit: every redelivery is at once; write a large number for no limit", n)))

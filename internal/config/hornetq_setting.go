@@ -32,6 +32,10 @@ const (
 	setMaxBytes            = "max-size-bytes"
 	setMaxMessages         = "max-size-messages"
 	setFullPolicy          = "address-full-policy"
+	setSlowRate            = "slow-consumer-threshold"
+	setSlowUnit            = "slow-consumer-threshold-measurement-unit"
+	setSlowPeriod          = "slow-consumer-check-period"
+	setSlowPolicy          = "slow-consumer-policy"
 )
 
 // Reasons that several elements of an address-setting share.
@@ -39,7 +43,6 @@ const (
 	whyPaging      = "memory is bounded for the whole broker, and what does not fit is in the store"
 	whyAddressFull = "what is in the store is bounded by the disk's reserve alone, and nothing is dropped for it"
 	whyCounters    = "counters are always kept, and read at the admin listener"
-	whySlow        = "slow consumers are not looked for; their messages wait"
 	whyAutoCreate  = "a queue or topic is made when it is first used, and stays"
 	whyClients     = "a client says what it is for each destination"
 	whyGroups      = "a group stays with the consumer that has it until that one goes (see docs/groups.md)"
@@ -62,9 +65,9 @@ var commonSettings = []*part{
 	leafPart(setFullPolicy, text, "PAGE", honoured, ""),
 	leafPart("message-counter-history-day-limit", integer, "0", leftOut, whyCounters),
 	leafPart("redistribution-delay", integer, "-1", leftOut, "there is no cluster to hand messages on to"),
-	leafPart("slow-consumer-threshold", integer, "-1", leftOut, whySlow),
-	leafPart("slow-consumer-check-period", integer, "5", leftOut, whySlow),
-	leafPart("slow-consumer-policy", text, "NOTIFY", refused, "slow consumers would keep their messages instead of being closed; write NOTIFY, and set a prefetch that such a consumer can handle"),
+	leafPart(setSlowRate, integer, "", honoured, ""),
+	leafPart(setSlowPeriod, integer, "", honoured, ""),
+	leafPart(setSlowPolicy, text, "", honoured, ""),
 	leafPart("last-value-queue", boolean, "false", refused, whyLastValue),
 }
 
@@ -95,7 +98,7 @@ var artemisSettingPart = &part{name: "address-setting", fate: honoured, role: ro
 		leafPart("page-limit-messages", text, "-1", leftOut, whyAddressFull),
 		leafPart("page-full-policy", text, "", leftOut, whyAddressFull),
 		leafPart("disk-full-policy", text, "", leftOut, whyAddressFull),
-		leafPart("slow-consumer-threshold-measurement-unit", text, "MESSAGES_PER_SECOND", leftOut, whySlow),
+		leafPart(setSlowUnit, text, "", honoured, ""),
 		leafPart("management-browse-page-size", integer, "200", leftOut, "a browser sees every message"),
 		leafPart("management-message-attribute-size-limit", integer, "256", leftOut, "messages are shown whole"),
 		leafPart("retroactive-message-count", integer, "0", refused, "new subscriptions would not get earlier messages; set it to 0 if none relies on that"),
@@ -145,6 +148,6 @@ var settingAliases = map[string]string{
 	"last-value-key":                        "default-last-value-key",
 	"enable-expiry-resources":               setAutoExpiry,
 	"default-last-value":                    "default-last-value-queue",
-	"slow-consumer-threshold-unit":          "slow-consumer-threshold-measurement-unit",
+	"slow-consumer-threshold-unit":          setSlowUnit,
 	"redelivery-collision-avoidance-factor": setCollision,
 }

@@ -27,6 +27,8 @@ func must(p, parent *part) []string {
 		return []string{`queue="Q"`}
 	case p.name == "authenticationUser":
 		return []string{`username="u"`, `password="p"`}
+	case p.name == "uniquePropertyMessageEvictionStrategy":
+		return []string{`propertyName="P"`}
 	case p.name == "discardingDLQBrokerPlugin":
 		return []string{`dropAll="false"`}
 	case needed[p.role] != "":

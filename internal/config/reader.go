@@ -163,6 +163,9 @@ func (w *walker) broker(e *element) {
 	})
 	w.intBetween(e, "offlineDurableSubscriberTaskSchedule", 1, math.MaxInt64, func(n int64) { w.cfg.OfflineSubscriptionCheck = redelivery.FromMillis(n) })
 	w.bool(e, "rejectDurableConsumers", &w.cfg.RejectDurableConsumers)
+	advisories := true
+	w.bool(e, "advisorySupport", &advisories)
+	w.cfg.NoAdvisories = !advisories
 	w.needScheduler(e)
 	w.virtualTopics(e)
 	w.joinAccess()
@@ -348,6 +351,7 @@ func (w *walker) settings(e *element) PolicyEntry {
 		})
 	}
 	w.bool(e, "allConsumersExclusiveByDefault", &p.AllConsumersExclusive)
+	w.bool(e, "strictOrderDispatch", &p.StrictOrderDispatch)
 	w.int(e, "consumersBeforeDispatchStarts", 0, &p.ConsumersBeforeDispatch)
 	millis := 0
 	w.int(e, "timeBeforeDispatchStarts", 0, &millis)
@@ -361,5 +365,6 @@ func (w *walker) settings(e *element) PolicyEntry {
 	w.strategy(e, &p)
 	w.slowConsumers(e, &p)
 	w.limits(e, &p)
+	w.backlog(e, &p)
 	return p
 }

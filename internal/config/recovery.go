@@ -9,6 +9,8 @@ type Recovery struct {
 	Count int
 	Bytes int
 	Age   time.Duration
+	// Retained also keeps the last message with the property ActiveMQ.Retain.
+	Retained bool
 }
 
 // Defaults of ActiveMQ's policies.
@@ -19,7 +21,13 @@ const (
 )
 
 // recoveryParts are the policies that a topic can have.
-var recoveryParts = []*part{
+var recoveryParts = append([]*part{
+	{name: "retainedMessageSubscriptionRecoveryPolicy", fate: honoured, role: roleNone, children: []*part{
+		{name: "wrapped", fate: accepted, children: plainRecoveryParts}}},
+}, plainRecoveryParts...)
+
+// plainRecoveryParts are those that another one can wrap.
+var plainRecoveryParts = []*part{
 	{name: "noSubscriptionRecoveryPolicy", fate: accepted},
 	{name: "fixedCountSubscriptionRecoveryPolicy", fate: honoured, role: roleNone, attrs: []attr{{"maximumSize", integer, "100", honoured, ""}}},
 	{name: "fixedSizedSubscriptionRecoveryPolicy", fate: honoured, role: roleNone, attrs: []attr{
@@ -28,7 +36,6 @@ var recoveryParts = []*part{
 	{name: "lastImageSubscriptionRecoveryPolicy", fate: honoured, role: roleNone},
 	{name: "timedSubscriptionRecoveryPolicy", fate: honoured, role: roleNone, attrs: []attr{{"recoverDuration", integer, "60000", honoured, ""}}},
 	recoveryPart("queryBasedSubscriptionRecoveryPolicy"),
-	recoveryPart("retainedMessageSubscriptionRecoveryPolicy"),
 }
 
 // recovery reads the subscriptionRecoveryPolicy of a policyEntry, where it has one.
@@ -42,6 +49,20 @@ func (w *walker) recovery(entry *element, p *PolicyEntry) {
 	}
 	e := holder.children[0]
 	r := Recovery{}
+	if e.name == "retainedMessageSubscriptionRecoveryPolicy" {
+		r.Retained = true
+		if wrapped := e.find("wrapped"); wrapped != nil && len(wrapped.children) > 0 {
+			w.newest(wrapped.children[0], &r)
+		}
+	} else if !w.newest(e, &r) {
+		return
+	}
+	p.Recovery = &r
+	p.Settings = append(p.Settings, Setting{Name: "recovery", Value: e.name, Source: e.source()})
+}
+
+// newest reads which of the newest messages are kept. It returns false where none are.
+func (w *walker) newest(e *element, r *Recovery) bool {
 	switch e.name {
 	case "fixedCountSubscriptionRecoveryPolicy":
 		r.Count = recoveredCount
@@ -56,8 +77,7 @@ func (w *walker) recovery(entry *element, p *PolicyEntry) {
 		w.int(e, "recoverDuration", 1, &millis)
 		r.Age = time.Duration(millis) * time.Millisecond
 	default:
-		return
+		return false
 	}
-	p.Recovery = &r
-	p.Settings = append(p.Settings, Setting{Name: "recovery", Value: e.name, Source: e.source()})
+	return true
 }

@@ -89,6 +89,10 @@ var settingDocs = map[string]string{
 	setExpiryDelay:       "Milliseconds to live of messages that never expire; default -1: they do not.",
 	setMinExpiryDelay:    "The shortest time to live in milliseconds; default -1: none.",
 	setMaxExpiryDelay:    "The longest time to live in milliseconds; default -1: none.",
+	setSlowRate:          "How many messages a consumer has to acknowledge in a unit of time while there are enough for it; default -1: any number.",
+	setSlowUnit:          "That unit: MESSAGES_PER_SECOND (the default), _MINUTE, _HOUR or _DAY.",
+	setSlowPeriod:        "Seconds between two looks at that; default 5.",
+	setSlowPolicy:        "KILL ends the connection of a consumer that is slower; NOTIFY, the default, only tells.",
 	setExclusive:         "Give a queue's messages to one consumer at a time; default false.",
 	setMaxConsumers:      "How many consumers a queue may have at a time; default -1: any number.",
 	setConsumersBefore:   "How many consumers a queue waits for before it hands anything out; default 0.",
@@ -173,6 +177,9 @@ func (y yamlReader) settingKey(element string, a *addressSetting) yamlKey {
 				if _, err := parseInt(s, -1<<31, maxAttempts); err != nil {
 					return err
 				}
+			}
+			if err := checkSlow(element, s); err != nil {
+				return err
 			}
 			a.values[element] = Setting{Name: element, Value: s, Source: y.source(node)}
 			return nil

@@ -22,6 +22,7 @@ func (y yamlReader) top() []yamlKey {
 		y.admin("admin").says("HOST:PORT of the admin listener, or off; default 127.0.0.1:8161."),
 		y.flag("allowAnonymous", &y.fileAllowsAnonymous).says("Permit listening beyond loopback without authentication; default false."),
 		y.flag("populateJMSXUserID", &c.UserID).says("Write who sent a message into its JMSXUserID, whatever the sender says; default false."),
+		y.flag("noAdvisories", &c.NoAdvisories).says("Send no advisories but those of temporary destinations, which clients depend on (advisorySupport=\"false\" of ActiveMQ); default false."),
 		y.flag("rejectDurableConsumers", &c.RejectDurableConsumers).says("Refuse durable subscriptions; default false."),
 		y.flag("deleteAllMessagesOnStartup", &c.DeleteAllMessages).says("Empty the store at every start, subscriptions and scheduled messages included; default false."),
 		y.duration("offlineDurableSubscriberTimeout", 0, &c.OfflineSubscriptionLimit).says("Remove durable subscriptions that nobody has used for so long, with their messages; default 0: never."),

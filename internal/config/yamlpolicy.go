@@ -55,6 +55,11 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		y.window(prefetchRows[0], &p.Prefetch, "consumers of queues", 1000), y.window(prefetchRows[1], &p.Prefetch, "browsers", 500),
 		y.window(prefetchRows[2], &p.Prefetch, "consumers of topics", 32767), y.window(prefetchRows[3], &p.Prefetch, "durable subscriptions", 100),
 		y.flag("allConsumersExclusive", &p.AllConsumersExclusive).says("Give a queue's messages to one consumer at a time, whatever the consumers ask for; default false."),
+		y.flag("strictOrderDispatch", &p.StrictOrderDispatch).says("Fill the window of one of a queue's consumers before the next of its priority gets anything; default false: they have their turns."),
+		section(y, "backlog", &p.Backlog, freshBacklog, yamlReader.backlog, y.checkBacklog).
+			says("Bound what waits for a topic's consumer without a durable subscription; what is too much is evicted: a dead letter, as deadLetterStrategy says, or dropped. Absent: everything waits."),
+		section(y, "slowConsumers", &p.SlowConsumers, freshSlowConsumers, yamlReader.slowConsumers, nil).
+			says("Close consumers that are too slow; absent: none is."),
 		y.duration("ackTimeout", 0, &p.AckTimeout).says("How long a message may be at a consumer without acknowledgement before it has failed; default 0s: for ever. Longer than the longest work on a message."),
 		section(y, "redelivery", &p.Rules.Redelivery, freshRedelivery, yamlReader.redelivery, func(_ string, node ast.Node, r *redelivery.Policy) {
 			r.Source = y.source(first(node))
@@ -296,5 +301,6 @@ func (y yamlReader) recovery(r *Recovery) []yamlKey {
 		y.count("count", 0, math.MaxInt32, &r.Count).says("How many messages; 0, the default: as many as the other limits allow."),
 		y.count("bytes", 0, math.MaxInt32, &r.Bytes).says("How many bytes; 0, the default: as many as the other limits allow."),
 		y.duration("age", 0, &r.Age).says("How old they may be; 0, the default: any age."),
+		y.flag("retained", &r.Retained).says("Also keep the last message with the property ActiveMQ.Retain, whatever the limits; default false."),
 	}
 }

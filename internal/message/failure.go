@@ -21,10 +21,11 @@ const (
 	Undispatchable       // it cannot be written to this consumer; final
 	BrokerStopped        // we went down while it was out; does not count
 	Duplicate            // the client took it for a copy of one it had; does not count
+	Evicted              // too much waited for a slow topic consumer, and it never got it; final
 )
 
 var causes = [...]string{"none", "rollback", "recover", "nack", "released", "poison", "closed", "connection-lost",
-	"ack-timeout", "expired", "undispatchable", "broker-stopped", "duplicate"}
+	"ack-timeout", "expired", "undispatchable", "broker-stopped", "duplicate", "evicted"}
 
 // String gives the cause in the word that console, CLI and docs use.
 func (c Cause) String() string {

@@ -167,10 +167,11 @@ func TestEveryRuleIsShown(t *testing.T) {
 		"Destination": "the pattern of the entry", "Source": "its place", "Name": "its name", "Settings": "what the values are decided by",
 		"Prefetch": "its four rows", "Advisories": "one row for each of its flags", "ConsumersBeforeDispatch": "consumersBeforeDispatchStarts", "TimeBeforeDispatch": "timeBeforeDispatchStarts", "Drop": "dropDeadLetters", "Rules": "looked at here", "Redelivery": "looked at here", "DeadLetter": "looked at here",
 		"DeadLetterQueue": "of Rules: a fate of kind keep", "StrategyNamed": "the same", "RedeliveryNamed": "the same",
-		"PreDispatchCheck": "not used by the broker", "Lifetime": "its fields are", "Limits": "its fields are",
+		"PreDispatchCheck": "not used by the broker", "Lifetime": "its fields are", "Limits": "its fields are", "Backlog": "its fields are", "SlowConsumers": "its fields are",
+		"MaxDuration": "maxSlowDuration", "MaxCount": "maxSlowCount",
 		"EnableAudit": "no dead letter is dropped for having the id of another", "MaxAuditDepth": "the same", "MaxProducersToAudit": "the same",
 	}
-	for _, v := range []any{config.PolicyEntry{}, redelivery.Rules{}, redelivery.Policy{}, redelivery.DeadLetterStrategy{}} {
+	for _, v := range []any{config.PolicyEntry{}, config.Backlog{}, config.SlowConsumers{}, redelivery.Rules{}, redelivery.Policy{}, redelivery.DeadLetterStrategy{}} {
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
 			if elsewhere[f.Name] == "" && !slices.Contains(shown, strings.ToLower(f.Name)) {
 				t.Errorf("%T.%s is not shown", v, f.Name)

@@ -54,7 +54,20 @@ var entryFields = []field{
 	windowField("durableTopicPrefetch", func(p *config.Prefetch) *int { return p.DurableTopic }),
 	{name: "allConsumersExclusive", words: []string{"allConsumersExclusiveByDefault", "default-exclusive-queue"}, applies: func(e *config.Effective) bool { return e.AllConsumersExclusive },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.AllConsumersExclusive) }},
-	{name: "ackTimeout", words: []string{"maxTimeSinceLastAck", "slowConsumerStrategy"}, applies: func(e *config.Effective) bool { return e.AckTimeout > 0 },
+	{name: "strictOrderDispatch", applies: func(e *config.Effective) bool { return e.StrictOrderDispatch },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.StrictOrderDispatch) }},
+	backlogField("limit", func(b *config.Backlog) string { return strconv.Itoa(b.Limit) }, "pendingMessageLimitStrategy"),
+	backlogField("windows", func(b *config.Backlog) string { return number(b.Windows) }, "multiplier"),
+	backlogField("evict", func(b *config.Backlog) string { return string(b.Evict) }, "messageEvictionStrategy"),
+	backlogField("property", func(b *config.Backlog) string { return orEmpty(b.Property) }, "propertyName"),
+	slowField("maxSlowDuration", func(s *config.SlowConsumers) string { return duration(s.MaxDuration) }, "slowConsumerStrategy"),
+	slowField("maxSlowCount", func(s *config.SlowConsumers) string { return strconv.Itoa(s.MaxCount) }),
+	slowField("checkPeriod", func(s *config.SlowConsumers) string { return duration(s.CheckPeriod) }, "slow-consumer-check-period"),
+	slowField("maxTimeSinceLastAck", func(s *config.SlowConsumers) string { return duration(s.MaxTimeSinceLastAck) }),
+	slowField("abortConnection", func(s *config.SlowConsumers) string { return strconv.FormatBool(s.AbortConnection) }),
+	slowField("minRate", func(s *config.SlowConsumers) string { return number(s.MinRate) }, "slow-consumer-threshold", "slow-consumer-threshold-measurement-unit"),
+	slowField("notify", func(s *config.SlowConsumers) string { return strconv.FormatBool(s.Notify) }, "slow-consumer-policy"),
+	{name: "ackTimeout", applies: func(e *config.Effective) bool { return e.AckTimeout > 0 },
 		text: func(e *config.Effective) string { return e.AckTimeout.String() }},
 	{name: "duplicates", text: func(e *config.Effective) string { return duplicates[e.Rules.Duplicates] }},
 	{name: "dropWithoutPolicy", words: []string{"fallbackToDeadLetter"}, applies: func(e *config.Effective) bool { return !hasPolicy(e) },
@@ -91,7 +104,11 @@ var entryFields = []field{
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.AlwaysRetroactive) }},
 	{name: "recovery", applies: func(e *config.Effective) bool { return e.Recovery != nil },
 		text: func(e *config.Effective) string {
-			return fmt.Sprintf("count %d, bytes %d, age %s", e.Recovery.Count, e.Recovery.Bytes, duration(e.Recovery.Age))
+			text := fmt.Sprintf("count %d, bytes %d, age %s", e.Recovery.Count, e.Recovery.Bytes, duration(e.Recovery.Age))
+			if e.Recovery.Retained {
+				text += ", retained"
+			}
+			return text
 		}},
 	lifetimeField("never", func(l *redelivery.Lifetime) string { return strconv.FormatBool(l.Never) }, "no-expiry"),
 	lifetimeField("default", func(l *redelivery.Lifetime) string { return lifetimeText(l.Delay) }, "expiry-delay"),
@@ -141,6 +158,18 @@ func lifetimeText(ms int64) string {
 		return "none"
 	}
 	return duration(redelivery.FromMillis(ms))
+}
+
+// backlogField is one key of a backlog, shown where there is one.
+func backlogField(name string, text func(*config.Backlog) string, words ...string) field {
+	return field{name: "backlog." + name, words: words, applies: func(e *config.Effective) bool { return e.Backlog != nil },
+		text: func(e *config.Effective) string { return text(e.Backlog) }}
+}
+
+// slowField is one limit of slow consumers, shown where there are any.
+func slowField(name string, text func(*config.SlowConsumers) string, words ...string) field {
+	return field{name: "slowConsumers." + name, words: words, applies: func(e *config.Effective) bool { return e.SlowConsumers != nil },
+		text: func(e *config.Effective) string { return text(e.SlowConsumers) }}
 }
 
 // windowField is one of the prefetch values, shown where it is given.

@@ -79,6 +79,8 @@ func (m *Machine) ackRange(k *Consumer, c Ack) error {
 	}
 	k.progress = m.now
 	switch c.Type {
+	case Standard, Individual:
+		k.acked += s.n
 	case Delivered:
 		k.widen(c.Count)
 	case Redelivered:

@@ -70,6 +70,9 @@ func (m *Machine) watchAcks(k *Consumer) {
 	if k.check == 0 && m.o.AckTimeout > 0 {
 		k.check = m.now + m.o.AckTimeout
 	}
+	if k.unacked == 0 && m.o.Slow.Unacked > 0 {
+		k.unacked = m.now + m.o.Slow.Unacked
+	}
 }
 
 // clocked reports whether an item in its consumer's hands has a clock.
@@ -85,6 +88,15 @@ func (it *Item) since() int64 {
 
 // ackDeadline is when the first limit of a consumer passes; 0: it has none.
 func (m *Machine) ackDeadline(k *Consumer) int64 {
+	if since := m.waitsSince(k); since != 0 {
+		return since + m.o.AckTimeout
+	}
+	return 0
+}
+
+// waitsSince is when the clock started that has run for longest among those of what a
+// consumer has; 0: none runs.
+func (m *Machine) waitsSince(k *Consumer) int64 {
 	first := int64(math.MaxInt64)
 	oldest := true
 	for it := k.held.head; it != nil; it = it.next {
@@ -96,7 +108,7 @@ func (m *Machine) ackDeadline(k *Consumer) int64 {
 	if first == math.MaxInt64 {
 		return 0
 	}
-	return first + m.o.AckTimeout
+	return first
 }
 
 // lapse takes from a consumer what it should have acknowledged by now, and what is

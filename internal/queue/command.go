@@ -256,6 +256,10 @@ type SetPolicy struct {
 	Bounds Bounds
 	// AckTimeout holds for what is at consumers too.
 	AckTimeout int64
+	// Backlog holds for what waits already, too, and Slow for consumers that are slow.
+	Backlog  Backlog
+	Slow     SlowLimits
+	OneByOne bool
 }
 
 // Tick lets time pass: due items, ended holds, expirations.

@@ -20,7 +20,10 @@ type Consumer struct {
 	Prefetch   int // messages that may be out at a time; 0: only what it pulls
 	Priority   int8
 	Exclusive  bool
-	Selector   *selector.Selector // nil: everything
+	// MostWaiting is how many messages it lets wait for it at the most, where its
+	// queue has a Backlog with a limit; 0: as that says.
+	MostWaiting int
+	Selector    *selector.Selector // nil: everything
 	// QuietFirst says that the client does not announce its first local
 	// redelivery outside a transaction (R-CLIENT-43, clients up to 5.17).
 	QuietFirst bool
@@ -31,15 +34,17 @@ type Consumer struct {
 	extension int  // by how much DELIVERED acks widen the window (R-BRK-02)
 	pulls     int  // messages it asked for and did not get yet
 	handOuts  uint64
-	slow      bool    // and it was told (Tells.Slow)
-	settled   settled // that its application had
-	refused   settled // that it did not have
-	seen      [lanes]view
-	progress  int64  // when it last acknowledged anything
-	check     int64  // when its time limit is looked at; 0: not before something happens
-	idle      bool   // the limit has passed, and it has not been heard of since
-	lapsed    uint64 // the hand-outs up to which the limit took what it had
-	owns      map[*group]bool
+	slowness
+	evicted  int     // items that were taken from what waits for it
+	dropped  bool    // one was since it was last looked whether it is slow
+	settled  settled // that its application had
+	refused  settled // that it did not have
+	seen     [lanes]view
+	progress int64  // when it last acknowledged anything
+	check    int64  // when its time limit is looked at; 0: not before something happens
+	idle     bool   // the limit has passed, and it has not been heard of since
+	lapsed   uint64 // the hand-outs up to which the limit took what it had
+	owns     map[*group]bool
 }
 
 // settled is the newest, in the order of the hand-out, of what a consumer had and
@@ -67,7 +72,7 @@ func (v *view) of(p place) *uint64 {
 
 // room reports whether another message may be dispatched to it (R-BRK-01).
 func (c *Consumer) room() bool {
-	if c.idle {
+	if c.idle || c.aborted {
 		return false
 	}
 	if c.Prefetch == 0 {

@@ -23,7 +23,6 @@ func (m *Machine) dispatch() {
 		}
 	}
 	m.endPulls()
-	m.watchSlow()
 }
 
 // offerAll offers what there is, lane by lane.
@@ -120,6 +119,9 @@ func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
 		var best *Consumer // of those that want a message whose group has no owner
 		for i := range equal {
 			at := (m.next + i) % equal
+			if m.o.OneByOne {
+				at = i
+			}
 			c := m.consumers[first+at]
 			if !c.room() {
 				continue
@@ -194,6 +196,9 @@ func (m *Machine) handOut(it *Item, c *Consumer) {
 	it.attempt, it.covered, it.tx, it.line = open, false, "", nil
 	it.handedOut = m.now
 	m.watchAcks(c)
+	if m.o.Slow.Rate > 0 && c.rateEnds == 0 {
+		m.beginRate(c)
+	}
 	first := m.bind(it, c)
 	n, hint := it.counter()
 	it.told, it.excess = n, n-int(it.Failures)

@@ -27,6 +27,7 @@ const (
 	PageTimes                         // read up to Counter places of Index behind From
 	Forget                            // Item, removed by its transaction's batch, is no longer needed
 	Tell                              // an Event
+	Abort                             // Consumer is too slow, as Text says: close it, or, with End, its connection
 )
 
 // Reason says why an item was removed.
@@ -72,7 +73,8 @@ const (
 	ItemArrived                     // Item came in (Tells.Arrived)
 	ItemConsumed                    // Item was acknowledged (Tells.Consumed)
 	ItemLonely                      // Item, not persistent, came while there is no consumer (Tells.Lonely)
-	ConsumerSlow                    // Consumer has a full window while items wait (Tells.Slow)
+	ConsumerSlow                    // Consumer is slow (Tells.Slow)
+	ItemEvicted                     // Item, the Counter-th one, was taken from what waits for Consumer (Options.Backlog)
 )
 
 // An Effect is one thing the owner has to do. Which fields count depends on Kind.
@@ -84,8 +86,10 @@ type Effect struct {
 	Lane      uint8
 	First     bool // Deliver: it is the first message of its group for Consumer (R-GRP-03)
 	Index     Index
-	Hint      bool // Deliver: tell the property redeliveryDelay
-	Counter   int  // Deliver: what the client is told; PageIn: how many to read
+	Hint      bool          // Deliver: tell the property redeliveryDelay
+	End       bool          // Abort: the whole connection
+	Cause     message.Cause // Abort: of what the consumer has
+	Counter   int           // Deliver: what the client is told; PageIn: how many to read; Tell: see the event
 	Item      *Item
 	Consumer  *Consumer
 	Move      *Move

@@ -69,9 +69,7 @@ func (m *Machine) decide(it *Item, f message.Failure, counted bool) {
 	case redelivery.Keep:
 		m.keep(it, f, d)
 	case redelivery.DeadLetter:
-		m.stats.DeadLettered++
-		m.tell(DeadLettered, it, d.Target.String())
-		m.transfer(it, &Move{Target: d.Target, Cause: f.Cause, Text: d.CauseText, Expiration: m.deadLetterExpiration()})
+		m.deadLetter(it, f, d)
 	case redelivery.Discard:
 		m.discard(it, f, string(d.Reason))
 	}
@@ -112,6 +110,13 @@ func (m *Machine) goesOn(it *Item) bool {
 	m.write(it, f, false, true)
 	m.decide(it, f, true)
 	return false
+}
+
+// deadLetter lets an item leave as a dead letter.
+func (m *Machine) deadLetter(it *Item, f message.Failure, d redelivery.Decision) {
+	m.stats.DeadLettered++
+	m.tell(DeadLettered, it, d.Target.String())
+	m.transfer(it, &Move{Target: d.Target, Cause: f.Cause, Text: d.CauseText, Expiration: m.deadLetterExpiration()})
 }
 
 // mayDie reports whether the copy of a topic consumer without durable subscription
@@ -279,6 +284,7 @@ func (m *Machine) gone(it *Item) {
 		m.stats.Bytes -= int64(it.SizeBytes)
 	}
 	m.notOut(it)
+	delete(m.values, it.Position)
 	m.atClient(it, false)
 	m.noteLeft(it)
 	m.expiry.remove(it)

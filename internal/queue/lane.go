@@ -114,7 +114,7 @@ func (m *Machine) cancel(positions []uint64) {
 // else it is left to the store. store says that it is to be stored in any case.
 func (m *Machine) admit(it *Item, store bool) {
 	l := m.lane(it.lane)
-	inside := it.Position <= l.cursor || l.beyond == 0 && l.waiting.n < m.o.Window
+	inside := it.Position <= l.cursor || l.beyond == 0 && l.waiting.n < m.window()
 	if !it.Stored && (store || !inside) {
 		it.Stored, it.Transient, it.turn = true, !it.Durable, m.turns
 		m.emit(Effect{Kind: Append, Item: it, Lane: it.lane})

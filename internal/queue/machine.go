@@ -29,6 +29,13 @@ type Options struct {
 	Bounds Bounds
 	// Tells are the events that are told only on request.
 	Tells Tells
+	// Backlog bounds what waits for a topic consumer without a durable name, and Slow
+	// how slow a consumer may be.
+	Backlog Backlog
+	Slow    SlowLimits
+	// OneByOne fills the window of one consumer before the next of its priority is
+	// given anything; else they have their turns (policyEntry strictOrderDispatch).
+	OneByOne bool
 	// Window is how many waiting items of a lane are kept in memory at the most.
 	Window int
 	// AckTimeout is how long a message may be at a consumer without acknowledgement,
@@ -54,8 +61,8 @@ const DefaultWindow = 1000
 
 // Stats count what happened in a queue since it was opened.
 type Stats struct {
-	Enqueued, Dequeued, Dispatched, Expired, DeadLettered, Discarded, Suppressed, Failed, Kept int64
-	Out, Consumers, Scheduled, Waiting                                                         int64 // now
+	Enqueued, Dequeued, Dispatched, Expired, DeadLettered, Discarded, Suppressed, Failed, Kept, Evicted int64
+	Out, Consumers, Scheduled, Waiting                                                                  int64 // now
 	// AtClients are those of Out that their clients deliver once more by themselves,
 	// as they have told; NextDue is when the first of Scheduled may go, Unix
 	// milliseconds, 0 for none (R-EDGE-53).
@@ -89,9 +96,11 @@ type Machine struct {
 	holds        itemHeap // waiting items held back from a connection, by when that ends
 	expiry       itemHeap // items that expire and that no consumer has, by when
 	marks        marking
-	touched      []*Item                // to be looked at when the turn ends
-	lookup       selector.MessageLookup // kept, so that looking allocates nothing
-	turns        uint64                 // turns ended, and the present one
+	touched      []*Item                   // to be looked at when the turn ends
+	lookup       selector.MessageLookup    // kept, so that looking allocates nothing
+	values       map[uint64]selector.Value // of Backlog.Property, by position
+	chosen       []*Item                   // kept, so that choosing allocates nothing
+	turns        uint64                    // turns ended, and the present one
 
 	now     int64 // Unix milliseconds; never goes back
 	effects []Effect
@@ -175,6 +184,8 @@ func (m *Machine) Apply(c Command, now int64, effects []Effect) []Effect {
 	m.apply(c)
 	m.dispatch()
 	m.evict()
+	m.evictBacklog()
+	m.watchSlow()
 	effects, m.effects = m.effects, nil
 	return effects
 }
@@ -222,8 +233,10 @@ func (m *Machine) apply(c Command) {
 			delete(m.plucked, p)
 		}
 	case SetPolicy:
-		m.o.Rules, m.o.Marks, m.o.Tells, m.o.Bounds = c.Rules, c.Marks, c.Tells, c.Bounds
+		m.o.Rules, m.o.Marks, m.o.Tells, m.o.Bounds, m.o.OneByOne = c.Rules, c.Marks, c.Tells, c.Bounds, c.OneByOne
 		m.setAckTimeout(c.AckTimeout)
+		m.setBacklog(c.Backlog)
+		m.setSlow(c.Slow)
 	case Tick:
 	}
 	m.pass()
@@ -243,7 +256,7 @@ func (m *Machine) EndTurn(effects []Effect) []Effect {
 
 // Next is when Tick has something to do, in Unix milliseconds; 0: never.
 func (m *Machine) Next() int64 {
-	next := m.nextCheck()
+	next := min(m.nextCheck(), m.nextAbort())
 	if m.gathersUntil != 0 {
 		next = min(next, m.gathersUntil)
 	}
@@ -276,6 +289,7 @@ func (m *Machine) Next() int64 {
 // due times: not before all that are due earlier are known.
 func (m *Machine) pass() {
 	m.checkAcks()
+	m.checkSlow()
 	m.gathered()
 	for it := m.due.first(); it != nil && it.due <= m.now && it.due < m.horizons[ByDue].at(); it = m.due.first() {
 		m.leaveDue(it)

@@ -9,16 +9,16 @@ func (m *Machine) want(l *lane, hungry bool) {
 	if l.beyond == 0 || l.paging || l.stalled || m.behind() {
 		return
 	}
-	room := m.o.Window - l.waiting.n
-	if room < (m.o.Window+1)/2 {
+	room := m.window() - l.waiting.n
+	if room < (m.window()+1)/2 {
 		if !hungry || l.grown >= maxGrown {
 			return
 		}
-		room = m.o.Window
+		room = m.window()
 		l.grown += room
 	}
 	l.paging, l.asked = true, l.cursor
-	expected := min(len(m.expected), m.o.Window) // they may be in front of what can be taken in
+	expected := min(len(m.expected), m.window()) // they may be in front of what can be taken in
 	m.emit(Effect{Kind: PageIn, Lane: l.number, Number: l.cursor, Counter: room + expected})
 }
 
@@ -48,7 +48,7 @@ func (m *Machine) paged(c Paged) {
 		l.beyond = 0
 	}
 	l.stalled = same && len(during) == 0 && l.beyond > 0
-	if l.waiting.n < m.o.Window {
+	if l.waiting.n < m.window() {
 		l.grown = 0
 	}
 }

@@ -29,6 +29,8 @@ func (r Rules) Decide(f Facts, now int64, jitter func() float64) Decision {
 		return r.end(f, now, ReasonExpired)
 	case message.Undispatchable:
 		return r.end(f, now, ReasonUndispatchable)
+	case message.Evicted:
+		return r.end(f, now, ReasonEvicted)
 	case message.Poison:
 		return r.poisoned(f, now, jitter)
 	}

@@ -157,6 +157,7 @@ const (
 	ReasonTemporary      Reason = "temporary"             // a temporary topic's, or it expired in a temporary queue
 	ReasonNoPolicy       Reason = "no-policy"             // Rules.DropWithoutPolicy
 	ReasonOwnQueue       Reason = "own-dead-letter-queue" // DeadLetterStrategy.DiscardOwn
+	ReasonEvicted        Reason = "evicted"               // too much waited for a slow topic consumer
 	ReasonExpiresFirst   Reason = "expires-first"         // Later ends with its expiration, not with its delay
 )
 

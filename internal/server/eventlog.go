@@ -45,6 +45,8 @@ var eventLines = map[broker.EventKind]struct {
 	broker.DeadLettered:         {slog.LevelWarn, "message became a dead letter"},
 	broker.Expired:              {slog.LevelInfo, "message expired"},
 	broker.Discarded:            {slog.LevelWarn, "message discarded"},
+	broker.Evicted:              {slog.LevelWarn, "message evicted: too much waits for a slow subscriber"},
+	broker.ConsumerAborted:      {slog.LevelWarn, "slow consumer aborted"},
 	broker.Suppressed:           {slog.LevelInfo, "message sent again was not added twice"},
 	broker.Kept:                 {slog.LevelWarn, "message failed in its own dead letter queue, and stays there"},
 	broker.StrayAck:             {slog.LevelInfo, "acknowledgement fits nothing, ignored"},

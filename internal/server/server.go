@@ -113,6 +113,9 @@ func (s *Server) startBroker(rec *records.Records) error {
 	if err != nil {
 		return err
 	}
+	if c.NoAdvisories {
+		s.advisories.Quiet()
+	}
 	events := &eventLog{log: s.o.Log, clock: s.o.Clock}
 	s.Broker, err = broker.New(broker.Options{
 		Name:         c.BrokerName,
@@ -147,7 +150,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 		BlockWhenFull:   c.Store.OnFull == config.Block,
 		FailAfter:       c.Store.FailAfter,
 		Policy:          policies(c),
-		AdvisoryTopic:   openwire.AdvisoryTopic,
+		AdvisoryTopic:   s.advisories.Topic,
 		Listen: func(e broker.Event) {
 			s.advisories.Listen(e)
 			events.listen(e)
@@ -171,6 +174,9 @@ func policies(c *config.Config) func(message.Destination) broker.Policy {
 			AckTimeout:   e.AckTimeout,
 			Lifetime:     e.Lifetime,
 			Recovery:     recoveryOf(&e.PolicyEntry),
+			Backlog:      backlogOf(e.Backlog),
+			Slow:         slowOf(e.SlowConsumers),
+			OneByOne:     e.StrictOrderDispatch,
 			MaxConsumers: e.MaxConsumers, RingSize: e.RingSize, PurgeAlone: e.PurgeOnNoConsumers, OnlyDeclared: e.OnlyDeclared,
 			Flow:       flowOf(e.Limits.For(d)),
 			Gather:     broker.Gather{Consumers: e.ConsumersBeforeDispatch, Wait: e.TimeBeforeDispatch},
@@ -283,7 +289,37 @@ func flowOf(l *config.Limits) broker.Flow {
 func recoveryOf(p *config.PolicyEntry) broker.Recovery {
 	r := broker.Recovery{Always: p.AlwaysRetroactive}
 	if k := p.Recovery; k != nil {
-		r.Count, r.Bytes, r.Age = k.Count, int64(k.Bytes), k.Age
+		r.Count, r.Bytes, r.Age, r.Retained = k.Count, int64(k.Bytes), k.Age, k.Retained
 	}
 	return r
+}
+
+// backlogOf is the bound of what waits for a topic's consumer, as the broker has it.
+func backlogOf(c *config.Backlog) broker.Backlog {
+	if c == nil {
+		return broker.Backlog{}
+	}
+	b := broker.Backlog{Limits: broker.ConstantLimit, Most: c.Limit, Property: c.Property}
+	if c.Windows >= 0 {
+		b.Limits, b.Rate = broker.WindowLimit, c.Windows
+	}
+	switch c.Evict {
+	case config.EvictLowestPriority:
+		b.Evicts = broker.EvictLowestPriority
+	case config.EvictSuperseded:
+		b.Evicts = broker.EvictSuperseded
+	}
+	return b
+}
+
+// slowOf is how slow consumers may be, as the broker has it.
+func slowOf(c *config.SlowConsumers) broker.Slow {
+	if c == nil {
+		return broker.Slow{}
+	}
+	s := broker.Slow{Unacked: c.Unacked(), Rate: c.MinRate, Period: c.CheckPeriod, Notify: c.Notify, EndConnection: c.AbortConnection}
+	if s.Unacked == 0 {
+		s.For, s.Times, s.Well = c.MaxDuration, c.MaxCount, c.CheckPeriod
+	}
+	return s
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/nixiemq/nixie/internal/broker"
+	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
 
@@ -29,6 +30,7 @@ type Advisories struct {
 	properties []byte // origin alone, encoded
 	producer   wire.ProducerID
 	sequence   atomic.Int64
+	quiet      bool
 	wake       chan struct{} // holds one token while there is something to do
 
 	mu      sync.Mutex
@@ -65,16 +67,29 @@ func NewAdvisories(brokerID, brokerName, brokerURL string, log *slog.Logger) (*A
 	}, nil
 }
 
+// Quiet leaves all advisories out but those of temporary destinations, without which
+// Java clients refuse to answer requests (advisorySupport="false"). It is called before
+// anything else.
+func (a *Advisories) Quiet() { a.quiet = true }
+
+// Topic is AdvisoryTopic, of what these advisories tell of.
+func (a *Advisories) Topic(kind broker.EventKind, d message.Destination) message.Destination {
+	if a.quiet && kind != broker.TempAdded && kind != broker.TempRemoved {
+		return message.Destination{}
+	}
+	return AdvisoryTopic(kind, d)
+}
+
 // Listen takes an event of the broker. It does not block, and passes over what no
 // advisory is made of.
 func (a *Advisories) Listen(e broker.Event) {
 	switch e.Kind {
-	case broker.Expired, broker.Discarded, broker.DeadLettered: // without a copy, nobody watches them
+	case broker.Expired, broker.Discarded, broker.Evicted, broker.DeadLettered: // without a copy, nobody watches them
 		if e.Copy == nil {
 			return
 		}
 	}
-	if !AdvisoryTopic(e.Kind, e.Destination).IsZero() {
+	if !a.Topic(e.Kind, e.Destination).IsZero() {
 		a.add(notice{event: e})
 	}
 }
@@ -154,7 +169,7 @@ func (a *Advisories) carryOut(ctx context.Context, b Broker, n notice) {
 		n.call()
 		return
 	}
-	if !b.Watched(AdvisoryTopic(n.event.Kind, n.event.Destination)) {
+	if !b.Watched(a.Topic(n.event.Kind, n.event.Destination)) {
 		return
 	}
 	m, err := a.message(n.event)

@@ -35,6 +35,7 @@ func TestAdvisoryTopics(t *testing.T) {
 		"an expired message":        {broker.Expired, orders, "Expired.Queue.ORDERS"},
 		"R-DLQ-30 a dead letter":    {broker.DeadLettered, news, "MessageDLQd.Topic.NEWS"},
 		"R-DLQ-32 one dropped":      {broker.Discarded, orders, "MessageDiscarded.Queue.ORDERS"},
+		"one evicted":               {broker.Evicted, news, "MessageDiscarded.Topic.NEWS"},
 		"R-DLQ-33 nobody to get it": {broker.NoConsumer, news, "NoConsumer.Topic.NEWS"},
 		"a full store":              {broker.Full, orders, "FULL.Queue.ORDERS"},
 		"an advisory":               {broker.ConsumerJoined, message.Destination{Kind: message.Topic, Name: "ActiveMQ.Advisory.Queue"}, ""},

@@ -16,6 +16,7 @@ const (
 	propertyDestination   = "orignalDestination"
 	propertyUsageName     = "usageName"
 	propertyUsageCount    = "usageCount"
+	propertyDiscarded     = "discardedCount"
 )
 
 // advisoryType is the JMSType of every advisory.
@@ -29,7 +30,7 @@ const memoryUsage = ":memory"
 
 // message is the advisory of an event; nil where there is none.
 func (a *Advisories) message(e broker.Event) (*message.Message, error) {
-	topic := AdvisoryTopic(e.Kind, e.Destination)
+	topic := a.Topic(e.Kind, e.Destination)
 	if topic.IsZero() {
 		return nil, nil
 	}
@@ -126,6 +127,8 @@ func consumerInfoOf(e broker.Event) (*wire.ConsumerInfo, error) {
 		Exclusive:        s.Exclusive,
 		Retroactive:      s.Retroactive,
 		Priority:         s.Priority,
+
+		MaximumPendingMessageLimit: int32(s.MostWaiting),
 	}, nil
 }
 
@@ -147,6 +150,9 @@ func ownProperties(e broker.Event) wire.Map {
 		return wire.Map{{Key: propertyUsageName, Value: storeUsage}}
 	case broker.Expired, broker.Discarded, broker.MessageSent, broker.MessageConsumed:
 		return wire.Map{{Key: propertyMessageID, Value: e.Message.String()}, {Key: propertyDestination, Value: e.Destination.String()}}
+	case broker.Evicted:
+		return wire.Map{{Key: propertyMessageID, Value: e.Message.String()}, {Key: propertyDestination, Value: e.Destination.String()},
+			{Key: propertyConsumerID, Value: e.Consumer}, {Key: propertyDiscarded, Value: int32(e.Count)}}
 	case broker.MessageDispatched:
 		return wire.Map{{Key: propertyMessageID, Value: e.Message.String()}, {Key: propertyDestination, Value: e.Destination.String()},
 			{Key: propertyConsumerID, Value: e.Consumer}}

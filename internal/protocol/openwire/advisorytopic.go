@@ -28,6 +28,7 @@ var advisoryKinds = map[broker.EventKind]string{
 	broker.ProducerLeft:      "Producer.",
 	broker.Expired:           "Expired.",
 	broker.Discarded:         "MessageDiscarded.",
+	broker.Evicted:           "MessageDiscarded.",
 	broker.DeadLettered:      "MessageDLQd.",
 	broker.MessageSent:       "MessageDelivered.",
 	broker.MessageConsumed:   "MessageConsumed.",

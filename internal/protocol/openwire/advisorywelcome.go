@@ -19,7 +19,7 @@ func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec b
 		return
 	}
 	var told []broker.Event
-	for _, e := range present(b, spec.Destination) {
+	for _, e := range a.present(b, spec.Destination) {
 		a.offer(ctx, c, spec.ID, e)
 		told = append(told, e)
 	}
@@ -27,7 +27,7 @@ func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec b
 		return
 	}
 	left := map[broker.Party]bool{}
-	for _, e := range present(b, spec.Destination) {
+	for _, e := range a.present(b, spec.Destination) {
 		left[partyOf(e)] = true
 	}
 	for _, e := range told {
@@ -64,12 +64,12 @@ func mayWatch(d message.Destination) bool {
 
 // present is what a consumer of the advisory topics d has missed: an event for each
 // thing that is there.
-func present(b Broker, d message.Destination) []broker.Event {
+func (a *Advisories) present(b Broker, d message.Destination) []broker.Event {
 	parts := d.Parts()
 	wants := func(kind broker.EventKind, of message.Destination) bool {
-		topic := AdvisoryTopic(kind, of)
+		topic := a.Topic(kind, of)
 		for _, p := range parts {
-			if p.Matches(topic) {
+			if !topic.IsZero() && p.Matches(topic) {
 				return true
 			}
 		}

@@ -2,6 +2,7 @@ package openwire
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -225,7 +226,7 @@ func (s *session) removeInfo(c *wire.RemoveInfo) error {
 			return exceptionf(classIllegalState, "remove consumer %s: it is not open on this connection", id)
 		}
 		delete(s.client.consumers, *id)
-		s.client.broker.CloseConsumer(s.ctx, id.String(), s.closing(id.String(), last), s.later(&c.BaseCommand))
+		s.client.broker.CloseConsumer(s.ctx, id.String(), s.closing(id.String(), last), unlessGone(s.later(&c.BaseCommand)))
 	case *wire.ProducerID:
 		if s.client == nil || s.client.producers[*id] == nil {
 			return exceptionf(classIllegalState, "remove producer %s: it is not open on this connection", id)
@@ -237,6 +238,18 @@ func (s *session) removeInfo(c *wire.RemoveInfo) error {
 		return exceptionf(classJMS, "RemoveInfo of a %T", c.ObjectID)
 	}
 	return nil
+}
+
+// unlessGone answers the removal of a consumer that the broker has removed before,
+// since it was too slow, as that of any. (ActiveMQ answers with an error, which tells
+// the application's exception listener of nothing it could do.)
+func unlessGone(done func(error)) func(error) {
+	return func(err error) {
+		if errors.Is(err, message.ErrNotFound) {
+			err = nil
+		}
+		done(err)
+	}
 }
 
 // removeSession forgets what belongs to a session. Its consumers are closed by

@@ -45,20 +45,20 @@ var commands = map[string]struct {
 			return &wire.ConsumerInfo{ConsumerID: p.consumerID(9), Destination: queueNamed(" A , B ?consumer.prefetchSize=1"), PrefetchSize: 5,
 				Selector: wire.NewText("a = 1"), Exclusive: true, Priority: 3, NoLocal: true, Browser: true, SubscriptionName: wire.NewText("ignored")}
 		},
-		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:queue://A , B Prefetch:5 Selector:a = 1 NoLocal:true Browser:true Exclusive:true Priority:3 Retroactive:false Subscription:})"},
+		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:queue://A , B Prefetch:5 Selector:a = 1 NoLocal:true Browser:true Exclusive:true Priority:3 MostWaiting:0 Retroactive:false Subscription:})"},
 	},
 	"durable consumer": {
 		command: func(p *peer) wire.Command {
 			return &wire.ConsumerInfo{ConsumerID: p.consumerID(9), Destination: topicNamed("T"), PrefetchSize: -1, SubscriptionName: wire.NewText("s")}
 		},
-		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:topic://T Prefetch:0 Selector: NoLocal:false Browser:false Exclusive:false Priority:0 Retroactive:false Subscription:s})"},
+		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:topic://T Prefetch:0 Selector: NoLocal:false Browser:false Exclusive:false Priority:0 MostWaiting:0 Retroactive:false Subscription:s})"},
 	},
 	"durable consumer in use": {
 		command: func(p *peer) wire.Command {
 			return &wire.ConsumerInfo{ConsumerID: p.consumerID(9), Destination: topicNamed("T"), SubscriptionName: wire.NewText("s")}
 		},
 		fail:  map[string]error{"Subscribe": fmt.Errorf("durable subscription s is in use: %w", message.ErrState)},
-		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:topic://T Prefetch:0 Selector: NoLocal:false Browser:false Exclusive:false Priority:0 Retroactive:false Subscription:s})"},
+		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:topic://T Prefetch:0 Selector: NoLocal:false Browser:false Exclusive:false Priority:0 MostWaiting:0 Retroactive:false Subscription:s})"},
 		class: classJMS, text: "in use",
 	},
 	"consumer with a bad selector": {
@@ -66,7 +66,7 @@ var commands = map[string]struct {
 			return &wire.ConsumerInfo{ConsumerID: p.consumerID(9), Destination: queueNamed("A"), Selector: wire.NewText("a =")}
 		},
 		fail:  map[string]error{"Subscribe": fmt.Errorf("selector ends early: %w", message.ErrInvalid)},
-		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:queue://A Prefetch:0 Selector:a = NoLocal:false Browser:false Exclusive:false Priority:0 Retroactive:false Subscription:})"},
+		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:queue://A Prefetch:0 Selector:a = NoLocal:false Browser:false Exclusive:false Priority:0 MostWaiting:0 Retroactive:false Subscription:})"},
 		class: classInvalidSelector, text: "selector ends early",
 	},
 	"consumer of nothing": {
@@ -88,7 +88,7 @@ var commands = map[string]struct {
 		command: func(p *peer) wire.Command {
 			return &wire.ConsumerInfo{ConsumerID: &wire.ConsumerID{ConnectionID: p.id, SessionID: -1, Value: 1}, Destination: topicNamed("T")}
 		},
-		calls: []string{"Subscribe({ID:ID:peer-1:-1:1 Session:ID:peer-1:-1 Destination:topic://T Prefetch:0 Selector: NoLocal:false Browser:false Exclusive:false Priority:0 Retroactive:false Subscription:})"},
+		calls: []string{"Subscribe({ID:ID:peer-1:-1:1 Session:ID:peer-1:-1 Destination:topic://T Prefetch:0 Selector: NoLocal:false Browser:false Exclusive:false Priority:0 MostWaiting:0 Retroactive:false Subscription:})"},
 	},
 	"prefetch": {
 		command: func(p *peer) wire.Command {

@@ -43,6 +43,7 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 		Exclusive:   c.Exclusive,
 		Retroactive: c.Retroactive,
 		Priority:    c.Priority,
+		MostWaiting: int(max(c.MaximumPendingMessageLimit, 0)),
 	}
 	if from.IsTopic() {
 		spec.Subscription = c.SubscriptionName.Value

@@ -99,6 +99,9 @@ func (w *writer) item(i *item) error {
 // delivery encodes a dispatch. A message that cannot be encoded is the broker's
 // to deal with, and the connection goes on (R-BRK-17).
 func (w *writer) delivery(d *broker.Delivery) error {
+	if d.Kind == broker.CloseConsumer {
+		return w.closeConsumer(d.Consumer)
+	}
 	if d.Kind == broker.MessageDelivery && d.Message == nil {
 		m, err := d.Load()
 		switch {
@@ -125,6 +128,18 @@ func (w *writer) delivery(d *broker.Delivery) error {
 		}
 		w.out.unwritten(d)
 		d.Undispatchable(err)
+	}
+	return nil
+}
+
+// closeConsumer asks the client to close a consumer (R-BRK-40).
+func (w *writer) closeConsumer(consumer string) error {
+	id, err := wire.ParseConsumerID(consumer)
+	if err == nil {
+		w.buf.b, err = w.enc.Append(w.buf.b, &wire.ConsumerControl{ConsumerID: &id, Close: true})
+	}
+	if err != nil {
+		return fmt.Errorf("close consumer %s: %w", consumer, err)
 	}
 	return nil
 }
