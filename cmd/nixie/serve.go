@@ -40,7 +40,9 @@ not honoured is named with file and line: as a warning where leaving it out is s
 an error where it would change what happens to a message. Flags win over the file.
 
 An address that others can reach is refused, unless the file says who clients are
-(simpleAuthenticationPlugin) or --allow-anonymous is given.`
+(simpleAuthenticationPlugin; for HornetQ and Artemis their files of users beside it) or
+--allow-anonymous is given. A file that restricts access, and whose users cannot be
+read, is refused, too.`
 
 const serveExample = `
   nixie serve

@@ -44,6 +44,9 @@ var permissions = []string{permitSend, permitConsume, permitBrowse, permitCreate
 // needed are the permissions that an operation needs, all of them.
 func (s *SecuritySettings) needed(op access.Operation, d message.Destination) []string {
 	product := s.addresses.product
+	if d.Name == schedulerManagement && op == access.Write {
+		return []string{permitManage}
+	}
 	switch op {
 	case access.Read:
 		return []string{permitConsume}
@@ -75,6 +78,10 @@ func (s *SecuritySettings) needed(op access.Operation, d message.Destination) []
 	}
 	return []string{address, durable}
 }
+
+// schedulerManagement is the topic by which clients see and cancel the scheduled
+// messages of all addresses.
+const schedulerManagement = "ActiveMQ.Scheduler.Management"
 
 // clientAdvisories are the topics that Java clients listen to by themselves, to learn
 // of temporary destinations. The files know nothing of them.

@@ -94,6 +94,8 @@ func TestSecuritySettings(t *testing.T) {
 		"advisories of temporary destinations":        {"artemis", in(), "", access.Read, "topic://ActiveMQ.Advisory.TempQueue", true},
 		"to subscribe to them":                        {"artemis", in(), "", access.Subscribe, "topic://ActiveMQ.Advisory.TempTopic", true},
 		"not to send them":                            {"artemis", narrow, "amq", access.Write, "topic://ActiveMQ.Advisory.TempTopic", false},
+		"everybody's scheduled messages":              {"artemis", narrow, "amq", access.Write, "topic://ActiveMQ.Scheduler.Management", false},
+		"who may manage sees them":                    {"artemis", in(permit("#", "send amq", "manage ops")), "ops", access.Write, "topic://ActiveMQ.Scheduler.Management", true},
 		"advisories of others' consumers":             {"artemis", in(), "", access.Read, "topic://ActiveMQ.Advisory.Consumer.Queue.Q", false},
 		"a pattern":                                   {"artemis", narrow, "amq", access.Read, "y.>", true},
 		"a pattern over a narrower setting":           {"artemis", narrow, "amq", access.Read, ">", false},
