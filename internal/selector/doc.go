@@ -4,7 +4,7 @@
 // A text is parsed once; the Selector that results is immutable, may be used by
 // any number of goroutines, and decides about a message by looking up its
 // header fields and properties by name. It knows nothing of where they come
-// from: a Lookup does. Evaluation allocates nothing, but for "+" on strings.
+// from: a Lookup does. Evaluation allocates nothing, but for "+" on strings and for functions.
 //
 // Logic has three values (JMS 3.8.1.2): a comparison with NULL is unknown, and a
 // message matches only where the whole is true. The order of binding, loosest
@@ -19,7 +19,7 @@
 // is false for what is no string, IN is unknown; the prefixes
 // "convert_string_expressions:" (a string compares with a number or a boolean by
 // what it says) and "hyphenated_props:" (a name may contain "-"), and these with
-// "no_" before them.
+// "no_" before them; and its functions (function.go).
 //
 // Where ActiveMQ departs from JMS by accident we follow JMS: NOT binds looser
 // than a comparison (NOT a = 1 is NOT (a = 1)); text after the end of the

@@ -68,6 +68,10 @@ func (l *MessageLookup) header(name string) (v Value, known bool) {
 		return IntValue(int64(m.GroupSequence)), true
 	case "JMSActiveMQBrokerInTime":
 		return IntValue(m.BrokerInTime), true
+	case "JMSActiveMQBrokerOutTime": // it is not handed out yet
+		return IntValue(0), true
+	case "JMSXGroupFirstForConsumer":
+		return BoolValue(false), true
 	case "JMSMessageID":
 		if m.ID.IsZero() {
 			return Value{}, true

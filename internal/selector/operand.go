@@ -218,6 +218,7 @@ func (p *parser) unary() (operand, error) {
 // primary reads a literal, a name, or what stands in brackets.
 func (p *parser) primary() (operand, error) {
 	t := p.token
+	names := p.names
 	o := operand{at: t.at, literal: true}
 	switch {
 	case p.is("("):
@@ -244,7 +245,12 @@ func (p *parser) primary() (operand, error) {
 		return o, err
 	}
 	if o.name && p.is("(") {
-		return o, p.unexpected("an operator: there are no functions such as " + quoted(t.name))
+		p.names = names
+		o, err := p.call(t)
+		if err == nil && o.class == listClass {
+			return o, p.wrong(o, "a value (only INLIST takes a list)")
+		}
+		return o, err
 	}
 	return o, nil
 }

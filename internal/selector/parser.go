@@ -14,10 +14,11 @@ const (
 	text                   // a string, or unknown
 	truth                  // a condition
 	nullClass              // the literal NULL
+	listClass              // a list, which only INLIST takes
 )
 
 // classes are the words for them in errors.
-var classes = [...]string{anything: "a property", number: "a number", text: "a string", truth: "a condition", nullClass: "NULL"}
+var classes = [...]string{anything: "a property", number: "a number", text: "a string", truth: "a condition", nullClass: "NULL", listClass: "a list"}
 
 // An operand is a parsed part of a selector, with what its neighbours must know.
 type operand struct {

@@ -92,6 +92,97 @@ class SelectorTest {
         return Reference.active() ? got.stream().sorted().toList() : got;
     }
 
+    /** What ActiveMQ adds to JMS: each of these selects the one message there is. */
+    @ParameterizedTest
+    @ValueSource(strings = {
+        // all header fields
+        "JMSMessageID LIKE 'ID:%'", "JMSDestination LIKE 'queue://extended%'", "JMSReplyTo = 'queue://replies'", "JMSTimestamp > 0",
+        "JMSExpiration = 0", "JMSRedelivered = FALSE", "NOT JMSRedelivered", "JMSXDeliveryCount = 1", "JMSXGroupID = 'g'", "JMSXGroupSeq = 7",
+        "JMSXUserID IS NULL", "JMSXProducerTXID IS NULL", "JMSActiveMQBrokerInTime > 0", "JMSActiveMQBrokerOutTime = 0",
+        "JMSXGroupFirstForConsumer = FALSE", "JMSXAppID = 'app'", "dlqDeliveryFailureCause IS NULL",
+        // properties that convert
+        "convert_string_expressions:digits = 3", "convert_string_expressions:digits > 2", "convert_string_expressions:n = '1'",
+        // operators
+        "n % 2 = 1", "t + 'q' = 'xyzq'", "n /* a comment */ = 1", "n = 0x1", "half = 15E-1", "n = 1L", "t LIKE 'xy!z' ESCAPE '!' OR n = 1",
+        // functions
+        "REGEX('^x.z$', t)", "REGEX('1', n)", "NOT REGEX('q', t)", "REPLACE(t, '(x)(y)', '$2$1') = 'yxz'", "INLIST(MAKELIST('3', '4'), digits)",
+        "INLIST(SPLIT('a3b', '[ab]'), digits)", "INLIST(SPLIT('a,b,c', ',', 2), 'b,c')", "NOT INLIST(MAKELIST('x'), missing)", "INLIST(MAKELIST(n, 2), 1)",
+    })
+    void extensions(String selector) throws Exception {
+        String queue = Mail.unique("extended");
+        try (Client c = Client.open(broker.url())) {
+            Session s = c.auto();
+            Message m = Mail.text(s, queue, "m0");
+            m.setIntProperty("n", 1);
+            m.setStringProperty("digits", "3");
+            m.setStringProperty("t", "xyz");
+            m.setDoubleProperty("half", 1.5);
+            m.setStringProperty("JMSXAppID", "app");
+            m.setStringProperty("JMSXGroupID", "g");
+            m.setIntProperty("JMSXGroupSeq", 7);
+            m.setJMSReplyTo(s.createQueue("replies"));
+            Client.producer(s, queue).send(m);
+            MessageConsumer other = s.createConsumer(Client.destination(queue), "NOT (" + plain(selector) + ")");
+            Mail.none(other);
+            other.close();
+            assertEquals("m0", Mail.next(s.createConsumer(Client.destination(queue), selector)));
+        }
+    }
+
+    /** What a message that this selector wants is told by another that it does not want; prefixes stand first of all. */
+    private static String plain(String selector) {
+        return selector.contains(":") && !selector.contains("'ID:") && !selector.contains("'queue:") ? "n = 1" : selector;
+    }
+
+    /**
+     * Clients check a selector by themselves, and have no XPath of their own: without Xalan on the class path they refuse it,
+     * whatever the broker would do.
+     */
+    @Test
+    void no_xpath_in_clients() throws Exception {
+        try (Client c = Client.open(broker.url())) {
+            Session s = c.auto();
+            assertThrows(InvalidSelectorException.class, () -> s.createConsumer(Client.destination(Mail.unique("xpath")), "XPATH '//a'"));
+        }
+    }
+
+    /** Selectors that find nothing among very many messages do not keep those from others who want them. */
+    @Test
+    void wide_scans_starve_nobody() throws Exception {
+        String wide = Mail.unique("wide");
+        String other = Mail.unique("other");
+        int n = 5000;
+        try (Client c = Client.to(broker.url()).factory(f -> f.setUseAsyncSend(true)).open(); Client scanning = Client.open(broker.url())) {
+            Session s = c.transacted();
+            MessageProducer p = Client.producer(s, wide);
+            for (int i = 0; i < n; i++) {
+                Message m = s.createTextMessage("m" + i);
+                m.setIntProperty("n", i);
+                p.send(m);
+            }
+            s.commit();
+            for (int i = 0; i < 20; i++) {
+                scanning.auto().createConsumer(Client.destination(wide), "n < 0 OR nothing LIKE '%a%b%" + i + "'").setMessageListener(m -> { });
+            }
+            MessageConsumer taker = s.createConsumer(Client.destination(wide));
+            for (int i = 0; i < n; i++) {
+                Message m = taker.receive(5000);
+                assertEquals("m" + i, Mail.body(m), "beside 20 consumers that find nothing");
+                if (i % 100 == 0) { // a queue of its own goes on beside it
+                    Mail.send(s, other, "o" + i);
+                    s.commit();
+                }
+            }
+            s.commit();
+            MessageConsumer others = Client.consumer(s, other);
+            for (int i = 0; i < n; i += 100) {
+                assertEquals("o" + i, Mail.next(others));
+            }
+            s.commit();
+        }
+        Mail.awaitDepth(broker.url(), wide, 0);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"n =", "= 3", "n = 3 AND", "(n = 3", "n LIKE 3", "n IN ()", "color = 'open"})
     void invalid(String selector) throws Exception {
