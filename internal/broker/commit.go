@@ -25,7 +25,7 @@ func (d *destination) commit() {
 		g.free()
 		return
 	}
-	w := turnWriter{d: d, group: g, relaxed: true}
+	w := turnWriter{d: d, group: g, relaxed: true, quiet: true}
 	for i := range g.effects {
 		if e := &g.effects[i]; e.ForStore() {
 			w.store(e)
@@ -92,6 +92,7 @@ type turnWriter struct {
 	group   *group
 	relaxed bool // nothing in the batch is to outlive the process
 	direct  bool // there is no batch to wait for: what is for the world goes at once
+	quiet   bool // all that is written is that messages were acknowledged
 	err     error
 }
 
@@ -99,6 +100,7 @@ func (w *turnWriter) store(e *queue.Effect) {
 	d, it := w.d, e.Item
 	lane := records.Lane(e.Lane)
 	w.relaxed = w.relaxed && it != nil && it.Transient
+	w.quiet = w.quiet && (e.Kind == queue.DropMark || e.Kind == queue.Remove && e.Reason == queue.Acknowledged)
 	switch e.Kind {
 	case queue.Append:
 		if it.Transient {
@@ -225,24 +227,30 @@ func (d *destination) delivery(e *queue.Effect) Delivery {
 	return dl
 }
 
-// send hands the batch over. The group leaves when it is answered.
+// send hands the batch over. The group leaves when it is answered. A batch of
+// acknowledgements that nobody waits for is put off; where a turn has something to
+// tell, what was put off before it is not any more.
 func (w *turnWriter) send() {
 	d, g := w.d, w.group
 	if w.direct {
 		g.free()
 		return
 	}
-	d.out.push(g)
+	g.putOff = w.quiet && !w.relaxed && len(g.actions) == 0 && !g.batch.Empty()
+	hurry := d.out.push(g)
 	switch {
 	case w.err != nil:
 		g.undo()
 		d.out.done(g, w.err)
 		d.fail(w.err)
-	case g.batch.Empty():
+	case g.batch.Empty() && !(hurry && len(g.actions) > 0):
 		d.out.done(g, nil)
 	default:
-		if w.relaxed {
+		switch {
+		case w.relaxed && !g.batch.Empty():
 			g.batch.Relax()
+		case g.putOff:
+			g.batch.PutOff()
 		}
 		d.b.o.Records.Commit(&g.batch, g.answered)
 	}

@@ -256,6 +256,10 @@ type Ack struct {
 	Before      bool // see queue.Ack
 	Tx          string
 	Text        string
+	// Quiet says that nobody waits for the answer: done need not be called without an
+	// error, and what the acknowledgement writes may go to the disk a little later,
+	// with something else. Not within a transaction.
+	Quiet bool
 }
 
 // Ack acknowledges messages. One of a consumer that is not there is told as an
@@ -306,7 +310,7 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 		a.Tx = "" // a DELIVERED ack is never transactional (OpenWire 10.4)
 	}
 	err := d.box.put(ctx, work{command: queue.Ack{Consumer: a.Consumer, Type: a.Type, First: a.First, Last: a.Last,
-		Count: a.Count, Before: a.Before, Tx: a.Tx, Text: cut(a.Text), Done: done}})
+		Count: a.Count, Before: a.Before, Tx: a.Tx, Text: cut(a.Text), Quiet: a.Quiet && a.Tx == "", Done: done}})
 	if err != nil {
 		done(err)
 	}

@@ -17,6 +17,7 @@ type group struct {
 	actions  []action
 	gains    []gain
 	answered func(error) // the method value of committed, made once
+	putOff   bool        // the batch may go to the disk a little later
 	ready    bool
 	err      error // of the commit: what is told then is that it failed
 }
@@ -51,7 +52,7 @@ func (g *group) free() {
 	g.effects = emptied(g.effects)
 	g.actions = emptied(g.actions)
 	g.gains = emptied(g.gains)
-	g.d, g.ready, g.err = nil, false, nil
+	g.d, g.ready, g.putOff, g.err = nil, false, false, nil
 	b.groups.Put(g)
 }
 

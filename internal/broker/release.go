@@ -10,11 +10,16 @@ type release struct {
 	letting bool     // someone is letting groups out
 }
 
-// push adds the group of a turn.
-func (r *release) push(g *group) {
+// push adds the group of a turn. It reports whether a batch before it was put off and
+// is not yet answered.
+func (r *release) push(g *group) (putOff bool) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.groups {
+		putOff = putOff || o.putOff && !o.ready
+	}
 	r.groups = append(r.groups, g)
-	r.mu.Unlock()
+	return putOff
 }
 
 // idle reports whether nothing waits to be let out, nor is being let out.

@@ -40,7 +40,9 @@ func (m *Machine) ack(c Ack) {
 		m.tell(StrayAck, nil, err.Error())
 		err = c.stray()
 	}
-	m.answer(c.Done, err)
+	if err != nil || !c.Quiet {
+		m.answer(c.Done, err)
+	}
 }
 
 // ErrStray answers an acknowledgement within a transaction of what its consumer

@@ -127,7 +127,9 @@ type Ack struct {
 	Before   bool   // the client's own range ends with a later message: Text is about that one
 	Tx       string // "": outside a transaction
 	Text     string // of a poison ack: "CLASS: MESSAGE"
-	Done     func(error)
+	// Quiet says that nobody waits: Done is called only with an error.
+	Quiet bool
+	Done  func(error)
 }
 
 // Prepare asks which items an open transaction has acknowledged. Reply is called

@@ -93,6 +93,9 @@ func (b *Batch) Reset() {
 // messages.
 func (b *Batch) Relax() { b.physical.Relax() }
 
+// PutOff says that nobody waits for the batch: see store.Batch.
+func (b *Batch) PutOff() { b.physical.PutOff() }
+
 // fail keeps the first error.
 func (b *Batch) fail(err error) {
 	if b.err == nil {

@@ -25,6 +25,7 @@ type Batch struct {
 	ops     []Op
 	bytes   int
 	relaxed bool
+	putOff  bool
 }
 
 // Put inserts or overwrites k.
@@ -51,6 +52,13 @@ func (b *Batch) Relax() { b.relaxed = true }
 // Relaxed reports whether Relax was called.
 func (b *Batch) Relaxed() bool { return b.relaxed }
 
+// PutOff says that nobody waits for the batch: it may go to the disk a little later,
+// with another one. It is a matter of milliseconds; the order stays.
+func (b *Batch) PutOff() { b.putOff = true }
+
+// IsPutOff reports whether PutOff was called.
+func (b *Batch) IsPutOff() bool { return b.putOff }
+
 // Ops are the operations in order.
 func (b *Batch) Ops() []Op { return b.ops }
 
@@ -63,7 +71,7 @@ func (b *Batch) SizeBytes() int { return b.bytes }
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
 	clear(b.ops)
-	b.ops, b.bytes, b.relaxed = b.ops[:0], 0, false
+	b.ops, b.bytes, b.relaxed, b.putOff = b.ops[:0], 0, false, false
 }
 
 // opOverheadBytes is about what a log needs for an operation beside key and value.

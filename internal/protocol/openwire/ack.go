@@ -53,6 +53,7 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 	case 0: // a transaction has it all
 		done(nil)
 	case 1:
+		parts[0].Quiet = !c.ResponseRequired && a.Tx == ""
 	default:
 		done = together(len(parts), done)
 	}

@@ -12,7 +12,11 @@
 // and those who were answered have had their turn to commit again: so everybody
 // who is about to commit shares the next sync. Only where much waits is it applied
 // while the disk is still busy. A lone committer, whose groups hold one batch,
-// applies it himself and has one goroutine less to wait for. There is no timer.
+// applies it himself and has one goroutine less to wait for.
+//
+// A batch that is put off does not begin a group: it goes with the next that does, or
+// after two milliseconds at the most. So an acknowledgement that nobody waits for
+// shares the sync of the next message. There is no other timer.
 //
 // Designs that lost: every caller applies its own batch, as Pebble alone does it;
 // with 64 committers half the time goes into handing the processor around. And to
@@ -26,6 +30,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/store"
 )
@@ -65,7 +70,13 @@ type Options struct {
 	MergeBytes int
 	// Epochs are the epochs found in the store, by shard.
 	Epochs map[uint16]uint64
+	// Later calls f after PutOffTime, once; nil: no batch is put off.
+	Later func(f func())
 }
+
+// PutOffTime is how long batches that are put off wait for another one. One that
+// comes while others wait may have to wait twice.
+const PutOffTime = time.Millisecond
 
 const (
 	defaultMergeBytes = 1 << 20
@@ -84,6 +95,7 @@ type Combiner struct {
 	engine     Engine
 	limits     store.Limits
 	mergeBytes int
+	later      func(f func())
 
 	work     chan struct{} // holds one: something was handed over since apply last looked
 	applied  chan *group   // pipelineDepth, so that it is never full
@@ -93,10 +105,14 @@ type Combiner struct {
 	room        sync.Cond // unanswered fell below the limit, or closed
 	queue       []entry   // handed over, not applied
 	queuedBytes int       // of queue
+	urgent      int       // those of queue that are not put off
+	overdue     bool      // what is put off has waited enough
+	timed       bool      // later was called
+	takes       uint64    // groups taken so far
 	unanswered  int       // bytes of batches not answered
 	flying      int       // groups taken and not answered; one of a lone batch: not durable
 	applying    bool      // a caller or apply's goroutine is in the engine
-	lone        bool      // the last group held one batch
+	lone        bool      // the last group held one batch, but for what was put off
 	owners      map[uint16]*Owner
 	epochs      map[uint16]uint64
 	broken      error // why nothing can be committed any more
@@ -111,6 +127,7 @@ type Combiner struct {
 type entry struct {
 	item    Item
 	barrier bool // only answers; nothing to apply
+	waits   bool // it is put off
 	bytes   int
 	refused error // answered with it, nothing applied
 	done    func(error)
@@ -122,6 +139,7 @@ func New(e Engine, o Options) *Combiner {
 		engine:     e,
 		limits:     o.Limits,
 		mergeBytes: cmp.Or(o.MergeBytes, defaultMergeBytes),
+		later:      o.Later,
 		work:       make(chan struct{}, 1),
 		applied:    make(chan *group, pipelineDepth),
 		finished:   make(chan struct{}),
@@ -194,7 +212,44 @@ func (c *Combiner) pushLocked(e entry) {
 	}
 	c.unanswered += e.bytes
 	c.queuedBytes += e.bytes
+	if e.waits = c.mayWait(&e); e.waits {
+		c.timeLocked()
+	} else {
+		c.urgent++
+	}
 	c.queue = append(c.queue, e)
+}
+
+// mayWait reports whether e is put off.
+func (c *Combiner) mayWait(e *entry) bool {
+	return c.later != nil && e.refused == nil && e.item.Batch != nil && e.item.Batch.IsPutOff()
+}
+
+// timeLocked sees to it that what is put off does not wait for ever.
+func (c *Combiner) timeLocked() {
+	if c.timed {
+		return
+	}
+	c.timed = true
+	takes := c.takes
+	c.later(func() {
+		c.mu.Lock()
+		c.timed = false
+		switch {
+		case len(c.queue) == 0:
+		case takes != c.takes: // what waits has come since
+			c.timeLocked()
+		default:
+			c.overdue = true
+		}
+		c.mu.Unlock()
+		c.wake()
+	})
+}
+
+// readyLocked reports whether what is queued is to be applied.
+func (c *Combiner) readyLocked() bool {
+	return len(c.queue) > 0 && (c.urgent > 0 || c.overdue || c.closed || c.queuedBytes >= c.mergeBytes/eagerShare)
 }
 
 // check returns why b can not be taken, or nil.
@@ -247,18 +302,21 @@ func (c *Combiner) start(g *group) (more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.applying = false
-	return len(c.queue) > 0 || c.closed
+	return c.readyLocked() || c.closed
 }
 
-// takeAloneLocked makes e a group of its own for its caller to apply, if nothing
-// is before it or on its way; else it returns nil.
+// takeAloneLocked makes e a group for its caller to apply, with what was put off, if
+// nothing else is before it or on its way; else it returns nil.
 func (c *Combiner) takeAloneLocked(e entry) *group {
-	if !c.lone || c.applying || c.flying > 0 || len(c.queue) > 0 || c.drained || e.refused != nil {
+	if !c.lone || c.applying || c.flying > 0 || c.drained || e.refused != nil || c.mayWait(&e) ||
+		len(c.queue) > 0 && c.readyLocked() || c.queuedBytes+e.bytes > c.mergeBytes {
 		return nil
 	}
 	c.unanswered += e.bytes
 	g := c.groupLocked()
-	g.entries = append(g.entries, e)
+	g.entries, c.queue = append(c.queue, e), g.entries[:0]
+	g.lone = true
+	c.queuedBytes, c.overdue = 0, false
 	return g
 }
 
@@ -266,6 +324,7 @@ func (c *Combiner) takeAloneLocked(e entry) *group {
 func (c *Combiner) groupLocked() *group {
 	c.applying = true
 	c.flying++
+	c.takes++
 	n := len(c.spare)
 	if n == 0 {
 		return &group{}
@@ -287,20 +346,25 @@ func (c *Combiner) take() (g *group, last bool) {
 		c.drained = c.closed
 		return nil, c.drained
 	}
-	if c.flying > 0 && (c.queuedBytes < c.mergeBytes/eagerShare || c.flying == pipelineDepth) {
+	if !c.readyLocked() || c.flying > 0 && (c.queuedBytes < c.mergeBytes/eagerShare || c.flying == pipelineDepth) {
 		return nil, false // answer wakes us
 	}
 	g = c.groupLocked()
-	n, bytes := 0, 0
+	n, bytes, urgent := 0, 0, 0
 	for n < len(c.queue) && n < maxMergeBatches && (n == 0 || bytes+c.queue[n].bytes <= c.mergeBytes) {
 		if c.broken != nil && c.queue[n].refused == nil {
 			c.queue[n].refused = c.broken
 		}
 		bytes += c.queue[n].bytes
+		if !c.queue[n].waits {
+			urgent++
+		}
 		n++
 	}
 	c.queuedBytes -= bytes
-	c.lone = n == 1
+	c.urgent, c.overdue = c.urgent-urgent, false
+	g.lone = urgent <= 1
+	c.lone = g.lone
 	if n == len(c.queue) {
 		g.entries, c.queue = c.queue, g.entries[:0]
 		return g, false
@@ -319,7 +383,7 @@ func (c *Combiner) answer() {
 		if err := g.wait(); err != nil {
 			c.Break(err)
 		}
-		lone := len(g.entries) == 1
+		lone := g.lone
 		if lone {
 			c.landed()
 		}
@@ -339,7 +403,7 @@ func (c *Combiner) answer() {
 func (c *Combiner) landed() {
 	c.mu.Lock()
 	c.flying--
-	waiting := len(c.queue) > 0
+	waiting := c.readyLocked()
 	c.mu.Unlock()
 	if waiting {
 		c.wake()
@@ -367,6 +431,7 @@ func (c *Combiner) recycle(g *group) {
 type group struct {
 	entries []entry
 	items   []Item
+	lone    bool   // it holds one batch, but for what was put off
 	commit  Commit // nil where nothing had to be applied, or err is set
 	err     error
 }

@@ -81,6 +81,8 @@ func (o *Owner) Commit(b *store.Batch, done func(err error)) {
 	c := o.c
 	c.mu.Lock()
 	for c.unanswered > c.limits.InFlightBytes && !c.closed && !o.gone {
+		c.overdue = true
+		c.wake()
 		c.room.Wait()
 	}
 	switch {
@@ -102,8 +104,11 @@ func (o *Owner) Commit(b *store.Batch, done func(err error)) {
 		return
 	}
 	c.pushLocked(e)
+	ready := c.readyLocked() || c.drained
 	c.mu.Unlock()
-	c.wake()
+	if ready {
+		c.wake()
+	}
 }
 
 // Release waits for what is in flight and gives the shard up. Later batches are

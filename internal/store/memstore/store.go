@@ -112,7 +112,11 @@ func start(o Options, tree *btree.BTreeG[pair], epochs map[uint16]uint64) *Store
 	if o.OnMisuse != nil {
 		s.promises = newPromises(o.OnMisuse)
 	}
-	s.combiner = combiner.New((*engine)(s), combiner.Options{Limits: o.Limits, Epochs: epochs})
+	c := combiner.Options{Limits: o.Limits, Epochs: epochs}
+	if o.SyncTime > 0 { // else there is nothing to be shared
+		c.Later = func(f func()) { o.Clock.Call(o.Clock.Now().Add(combiner.PutOffTime), f) }
+	}
+	s.combiner = combiner.New((*engine)(s), c)
 	return s
 }
 

@@ -68,6 +68,9 @@ func testOrder(t *testing.T, o Opener) {
 		case 1: // empty, and durable
 		case 2:
 			b.Put(make([]byte, s.Limits().KeyBytes+1), nil) // refused
+		case 3:
+			b.Put(fmt.Append(nil, i), nil)
+			b.PutOff()
 		default:
 			b.Put(fmt.Append(nil, i), make([]byte, i))
 		}

@@ -92,6 +92,9 @@ func (m *model) commit(t *rapid.T) {
 	} else {
 		m.possible = []map[string]string{state}
 	}
+	if rapid.Bool().Draw(t, "put off") {
+		b.PutOff()
+	}
 	if err := commit(t, m.h, &b); err != nil {
 		t.Fatalf("commit: %v", err)
 	}
