@@ -26,7 +26,8 @@ type inbox struct {
 
 	unreported int // delivered since the last DELIVERED acknowledgement
 	reportFrom *delivery
-	last       int64 // the highest broker sequence handed to the application; -1: none
+	last       int64 // the broker sequence of what the application had that arrived last; -1: none
+	lastOrder  int64 // the order of its arrival
 	lazySince  int64 // Unix milliseconds of the last acknowledgement; 0: none
 
 	orphans map[string]*delivery // over a fail-over, by JMSMessageID
@@ -108,7 +109,7 @@ func (in *inbox) next(now int64, listener bool) (d *delivery, at int64) {
 	}
 	in.stats.delivered++
 	in.had = append(in.had, d)
-	in.last = max(in.last, d.sequence())
+	in.reached(d)
 	return d, 0
 }
 
@@ -145,7 +146,7 @@ func (in *inbox) usable(d *delivery, now int64, listener bool) bool {
 	}
 	if in.s.expiry && d.w.Expiration > 0 && now > d.w.Expiration { // R-CLIENT-33, R-CLIENT-34
 		in.stats.expired++
-		in.last = max(in.last, d.sequence())
+		in.reached(d)
 		in.ackOne(d, wire.AckExpired, nil)
 		in.settle(d)
 		return false
@@ -356,17 +357,21 @@ func (in *inbox) drop(d *delivery) {
 	}
 }
 
+// reached notes that the application got as far as d. It is the order of arrival that
+// counts: what the broker gives once more comes behind what it has numbered higher.
+func (in *inbox) reached(d *delivery) {
+	if d.order >= in.lastOrder {
+		in.last, in.lastOrder = d.sequence(), d.order
+	}
+}
+
 // lastDelivered is what RemoveInfo says (OpenWire 10.7): the last message that the
 // application has and has not acknowledged, or else the last that it had.
 func (in *inbox) lastDelivered() int64 {
-	last := int64(-1)
-	for d := in.out.head; d != nil; d = d.next {
+	for d := in.out.tail; d != nil; d = d.prev {
 		if d.stage == delivered || d.stage == waiting || d.stage == acked {
-			last = max(last, d.sequence())
+			return d.sequence()
 		}
 	}
-	if last < 0 {
-		last = in.last
-	}
-	return last
+	return in.last
 }

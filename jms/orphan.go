@@ -58,7 +58,7 @@ func (in *inbox) interrupt() {
 	in.ready, in.waiting, in.had, in.lazy, in.recent, in.acks = nil, nil, nil, nil, nil, nil
 	in.out = outstanding{}
 	in.unreported, in.reportFrom = 0, nil
-	in.last = -1
+	in.last, in.lastOrder = -1, 0
 }
 
 // returned deals with a dispatch whose message the inbox had on a link before. It
@@ -102,7 +102,7 @@ func (in *inbox) adopt(o, d *delivery) {
 	o.stage = delivered
 	in.out.add(o)
 	in.had = append(in.had, o)
-	in.last = max(in.last, o.sequence())
+	in.reached(o)
 	switch {
 	case in.transacted() && in.s.individual:
 		in.ackOne(o, wire.AckIndividual, nil)

@@ -146,7 +146,9 @@ func (s *Session) stopLocked() {
 }
 
 // dispose rolls back what is open and lets the session's objects go (R-CLIENT-56). It
-// gives the last message that the application had.
+// gives the last message that the application had. Each consumer tells its own: one value
+// for all, as Java clients send it, says that whatever is older was delivered (R-EDGE-16),
+// also what lay in another consumer's window.
 func (s *Session) dispose(ctx context.Context) int64 {
 	_ = s.endTransaction(ctx, rollbackAtClose, nil) // the broker rolls back what it does not hear of
 	c := s.c
@@ -156,7 +158,11 @@ func (s *Session) dispose(ctx context.Context) int64 {
 	for _, k := range append([]*Consumer(nil), s.consumers...) {
 		k.in.flush(c.now())
 		s.flushLocked(k)
-		last = max(last, k.in.lastDelivered())
+		had := k.in.lastDelivered()
+		last = max(last, had)
+		if c.link != nil && c.failure == nil {
+			c.postLocked(&wire.RemoveInfo{ObjectID: k.id, LastDeliveredSequenceID: had})
+		}
 		delete(c.byID, *k.id)
 		k.closed = true
 	}

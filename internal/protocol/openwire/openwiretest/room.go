@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/nixiemq/nixie/internal/broker"
@@ -21,10 +22,10 @@ import (
 // A Room is a broker that clients reach by Dial. It may be stopped, killed and started
 // again; what its store has stays.
 type Room struct {
-	t   testing.TB
-	set func(*broker.Options, *openwire.Options)
-
-	store store.Store
+	t      testing.TB
+	set    func(*broker.Options, *openwire.Options)
+	engine Engine
+	store  store.Store
 
 	mu      sync.Mutex
 	running *running
@@ -32,8 +33,25 @@ type Room struct {
 	dials   int
 }
 
+// An Engine is what the store of a room is made by.
+type Engine interface {
+	// Open opens the store.
+	Open() (store.Store, error)
+	// Crash takes the power away: from now on Open opens what a disk would have kept.
+	// The store that is open goes on, and is closed later: nothing it does counts.
+	Crash()
+}
+
+// memory is the engine that keeps everything and loses nothing.
+type memory struct{}
+
+func (memory) Open() (store.Store, error) { return memstore.New(memstore.Options{}), nil }
+
+func (memory) Crash() { panic("a room in memory has no disk: open it with OpenOn") }
+
 // running is one life of the broker.
 type running struct {
+	dead   atomic.Bool // nothing it says is heard any more
 	broker *broker.Broker
 	server *openwire.Server
 	shard  store.Shard
@@ -48,9 +66,25 @@ type running struct {
 // caller closes it, in a bubble before the bubble ends.
 func Open(t testing.TB, set func(*broker.Options, *openwire.Options)) *Room {
 	t.Helper()
-	r := &Room{t: t, set: set, store: memstore.New(memstore.Options{})}
+	return OpenOn(t, memory{}, set)
+}
+
+// OpenOn starts a room whose store can crash.
+func OpenOn(t testing.TB, e Engine, set func(*broker.Options, *openwire.Options)) *Room {
+	t.Helper()
+	r := &Room{t: t, set: set, engine: e}
+	r.openStore()
 	r.Start()
 	return r
+}
+
+func (r *Room) openStore() {
+	r.t.Helper()
+	s, err := r.engine.Open()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.store = s
 }
 
 // Start begins a life of the broker.
@@ -107,8 +141,22 @@ func (r *Room) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	n := r.running
 	r.conns = append(r.conns, ours, theirs)
-	n.served.Go(func() { n.server.Serve(n.ctx, theirs) })
+	n.served.Go(func() { n.server.Serve(n.ctx, &mortal{Conn: theirs, life: n}) })
 	return ours, nil
+}
+
+// mortal is the broker's end of a connection, which falls silent when the broker is
+// killed.
+type mortal struct {
+	net.Conn
+	life *running
+}
+
+func (m *mortal) Write(b []byte) (int, error) {
+	if m.life.dead.Load() {
+		return 0, net.ErrClosed
+	}
+	return m.Conn.Write(b)
 }
 
 // Dials is how often Dial was called.
@@ -161,6 +209,25 @@ func (r *Room) Stop() {
 	if err := n.shard.Release(context.Background()); err != nil {
 		r.t.Error(err)
 	}
+}
+
+// Kill ends the broker as a loss of power does: what it says from now on nobody hears,
+// and what the disk did not have is lost. Start begins another life.
+func (r *Room) Kill() {
+	r.t.Helper()
+	r.mu.Lock()
+	n := r.running
+	r.mu.Unlock()
+	if n != nil {
+		n.dead.Store(true)
+	}
+	r.engine.Crash()
+	r.Cut()
+	r.Stop()
+	if err := r.store.Close(); err != nil {
+		r.t.Error(err)
+	}
+	r.openStore()
 }
 
 // Close ends the room.
