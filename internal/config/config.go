@@ -166,6 +166,10 @@ type ListenerOptions struct {
 	// MaximumConnections bounds the connections that are open at a time
 	// (maximumConnections); 0: no bound of its own.
 	MaximumConnections int
+	// MaximumConsumers and MaximumProducers are how many a client may open on one
+	// connection; 0: no bound of their own (maximumConsumersAllowedPerConnection,
+	// maximumProducersAllowedPerConnection).
+	MaximumConsumers, MaximumProducers int
 	// MaxInactivity is offered in the wire format negotiation
 	// (wireFormat.maxInactivityDuration, milliseconds); 0: no inactivity monitor.
 	MaxInactivity time.Duration

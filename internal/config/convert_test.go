@@ -225,7 +225,7 @@ func anyConfig(t *rapid.T) *Config {
 	c.UserID, c.RejectDurableConsumers, c.NoAdvisories = some("user id"), some("reject"), some("no advisories")
 	c.Listeners = nil
 	for range rapid.IntRange(1, 3).Draw(t, "listeners") {
-		r := parseListener(rapid.SampledFrom([]string{DefaultListen, "nio://127.0.0.1:0?maximumConnections=9", "tcp://0.0.0.0:61616?wireFormat.maxFrameSize=1000&socketBufferSize=4096&allowLinkStealing=true&anycastPrefix=q%2F,jms.queue.&multicastPrefix=jms.topic.",
+		r := parseListener(rapid.SampledFrom([]string{DefaultListen, "nio://127.0.0.1:0?maximumConnections=9", "tcp://0.0.0.0:61616?maximumConsumersAllowedPerConnection=3&maximumProducersAllowedPerConnection=4&wireFormat.maxFrameSize=1000&socketBufferSize=4096&allowLinkStealing=true&anycastPrefix=q%2F,jms.queue.&multicastPrefix=jms.topic.",
 			"tcp://127.0.0.1:1?updateClusterClients=true&rebalanceClusterClients=true&updateClusterClientsOnRemove=true&updateClusterFilter=a.*%2Cb%26c%20%25"}).Draw(t, "uri"))
 		if some("named") {
 			r.listener.Name = name.Draw(t, "listener")

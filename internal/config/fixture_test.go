@@ -233,6 +233,8 @@ func options(o ListenerOptions) string {
 	}
 	add(o.MaxFrameBytes != d.MaxFrameBytes, "frame", o.MaxFrameBytes)
 	add(o.MaximumConnections != d.MaximumConnections, "connections", o.MaximumConnections)
+	add(o.MaximumConsumers != 0, "consumers", o.MaximumConsumers)
+	add(o.MaximumProducers != 0, "producers", o.MaximumProducers)
 	add(o.MaxInactivity != d.MaxInactivity, "inactivity", o.MaxInactivity)
 	add(o.MaxInactivityInitialDelay != d.MaxInactivityInitialDelay, "initial", o.MaxInactivityInitialDelay)
 	add(o.SocketBufferBytes != d.SocketBufferBytes, "buffer", o.SocketBufferBytes)

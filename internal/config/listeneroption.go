@@ -34,6 +34,8 @@ const (
 // (no prefix), of each accepted socket (transport.) and of the wire format.
 var uriOptions = map[string]uriOption{
 	"maximumConnections":                           {set: setMaximumConnections},
+	"maximumConsumersAllowedPerConnection":         {set: setMaximumConsumers}, // ours, and the next; ActiveMQ has attributes of the connector
+	"maximumProducersAllowedPerConnection":         {set: setMaximumProducers},
 	"wireFormat.maxFrameSize":                      {set: setMaxFrame},
 	"wireFormat.maxInactivityDuration":             {set: setInactivity},
 	"wireFormat.maxInactivityDurationInitalDelay":  {set: setInitialDelay}, // ActiveMQ's own spelling
@@ -123,13 +125,28 @@ func setClusterFilter(o *ListenerOptions, s string) error {
 	return checkClusterFilter(s)
 }
 
-func setMaximumConnections(o *ListenerOptions, s string) error {
+func setMaximumConnections(o *ListenerOptions, s string) (err error) {
+	o.MaximumConnections, err = maximum(s)
+	return err
+}
+
+func setMaximumConsumers(o *ListenerOptions, s string) (err error) {
+	o.MaximumConsumers, err = maximum(s)
+	return err
+}
+
+func setMaximumProducers(o *ListenerOptions, s string) (err error) {
+	o.MaximumProducers, err = maximum(s)
+	return err
+}
+
+// maximum is how many there may be; 0: there is no such limit.
+func maximum(s string) (int, error) {
 	n, err := parseInt(s, 0, 1<<31-1)
 	if n == 1<<31-1 { // ActiveMQ's default: Integer.MAX_VALUE
 		n = 0
 	}
-	o.MaximumConnections = int(n)
-	return err
+	return int(n), err
 }
 
 func setMaxFrame(o *ListenerOptions, s string) error {

@@ -234,6 +234,12 @@ func (w *walker) connector(e *element) {
 			w.fail(e.atAttr(a, err.Error()))
 		}
 	}
+	for _, a := range []struct {
+		name string
+		into *int
+	}{{"maximumConsumersAllowedPerConnection", &l.Options.MaximumConsumers}, {"maximumProducersAllowedPerConnection", &l.Options.MaximumProducers}} {
+		w.intBetween(e, a.name, 1, math.MaxInt32, func(n int64) { *a.into = int(n % math.MaxInt32) }) // the largest is no limit
+	}
 	if l.Name == "" {
 		l.Name = OpenWire
 	}

@@ -157,6 +157,8 @@ func showListener(l Listener) string {
 	o := l.Options
 	add(o.MaxFrameBytes != d.MaxFrameBytes, "wireFormat.maxFrameSize", o.MaxFrameBytes)
 	add(o.MaximumConnections != d.MaximumConnections, "maximumConnections", o.MaximumConnections)
+	add(o.MaximumConsumers != 0, "maximumConsumersAllowedPerConnection", o.MaximumConsumers)
+	add(o.MaximumProducers != 0, "maximumProducersAllowedPerConnection", o.MaximumProducers)
 	add(o.MaxInactivity != d.MaxInactivity, "wireFormat.maxInactivityDuration", o.MaxInactivity.Milliseconds())
 	add(o.MaxInactivityInitialDelay != d.MaxInactivityInitialDelay, "wireFormat.maxInactivityDurationInitalDelay", o.MaxInactivityInitialDelay.Milliseconds())
 	add(o.SocketBufferBytes != d.SocketBufferBytes, "socketBufferSize", o.SocketBufferBytes)

@@ -71,6 +71,7 @@ func (s *Server) openWire(l *listener) (*openwire.Server, error) {
 		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(),
 		Wishes: s.wishes, LinkStealing: o.AllowLinkStealing, Directory: s.directory(l),
 		Log: s.o.Log, Clock: s.o.Clock,
+		Limits:        openwire.Limits{Consumers: o.MaximumConsumers, Producers: o.MaximumProducers},
 		MaxFrameBytes: o.MaxFrameBytes, MaxInactivity: inactivity, InitialDelay: o.MaxInactivityInitialDelay,
 	})
 }

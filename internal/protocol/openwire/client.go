@@ -162,6 +162,9 @@ func (s *session) producerInfo(c *wire.ProducerInfo) error {
 		if err := s.room("producers", len(s.client.producers)); err != nil {
 			return err
 		}
+		if err := s.mayAdd("producer", c.ProducerID.String(), len(s.client.producers), s.server.o.Limits.Producers); err != nil {
+			return err
+		}
 		to, err := s.meant(c.Destination)
 		if err == nil && !to.IsZero() { // else each message says where it goes
 			err = s.client.broker.MayProduce(to)
@@ -191,6 +194,27 @@ func (s *session) room(of string, has int) error {
 		return fmt.Errorf("the connection has %d %s, the limit is %d: %w", has, of, limit, message.ErrOverLimit)
 	}
 	return nil
+}
+
+// mayAdd fails where a client has as many of its consumers or producers as the listener
+// allows.
+func (s *session) mayAdd(what, id string, has, limit int) error {
+	if limit > 0 && has >= limit {
+		return exceptionf(classIllegalState, "cannot add %s %s: the connection has %d, which is all that %s allows; close one, or use another connection",
+			what, id, has, map[string]string{"consumer": "maximumConsumersAllowedPerConnection", "producer": "maximumProducersAllowedPerConnection"}[what])
+	}
+	return nil
+}
+
+// ownConsumers is how many consumers the client's application has opened.
+func (c *client) ownConsumers() int {
+	n := 0
+	for id := range c.consumers {
+		if id.Session().Value != connectionSession {
+			n++
+		}
+	}
+	return n
 }
 
 // connected fails before ConnectionInfo and after its end.

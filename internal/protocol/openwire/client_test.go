@@ -280,6 +280,29 @@ func TestObjectsAreBounded(t *testing.T) {
 	})
 }
 
+// TestConsumersAndProducersOfAConnectionAreBounded is what a transportConnector says, with
+// the error that ActiveMQ gives. The consumer of advisories in the connection's own
+// session does not count.
+func TestConsumersAndProducersOfAConnectionAreBounded(t *testing.T) {
+	t.Parallel()
+	inScript(t, func(o *Options) { o.Limits.Consumers, o.Limits.Producers = 2, 1 }, func(h *house, _ *script) {
+		p := h.client()
+		own := p.consumerID(9)
+		own.SessionID = connectionSession
+		advisories := message.Destination{Kind: message.Topic, Name: "ActiveMQ.Advisory.TempQueue"}
+		p.do(&wire.ConsumerInfo{ConsumerID: own, Destination: wire.NewDestination(advisories)})
+		p.consume(1, queueNamed("Q"), 1)
+		p.consume(2, queueNamed("Q"), 1)
+		p.fails(&wire.ConsumerInfo{ConsumerID: p.consumerID(3), Destination: queueNamed("Q")}, classIllegalState, "maximumConsumersAllowedPerConnection")
+		p.do(&wire.RemoveInfo{ObjectID: p.consumerID(1)})
+		p.consume(3, queueNamed("Q"), 1)
+		p.produce(1, 0)
+		p.produce(1, 0) // once more
+		p.fails(&wire.ProducerInfo{ProducerID: p.producerID(2)}, classIllegalState, "maximumProducersAllowedPerConnection")
+		p.hangUp()
+	})
+}
+
 // TestPrefetchIsBounded wants a consumer that asks for a larger window than there
 // is to be told so, when it comes and when it changes.
 func TestPrefetchIsBounded(t *testing.T) {

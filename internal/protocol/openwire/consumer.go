@@ -32,6 +32,11 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	if err := s.room("consumers", len(s.client.consumers)); err != nil {
 		return err
 	}
+	if limit := s.server.o.Limits.Consumers; limit > 0 && session.Value != connectionSession {
+		if err := s.mayAdd("consumer", c.ConsumerID.String(), s.client.ownConsumers(), limit); err != nil {
+			return err
+		}
+	}
 	spec := broker.ConsumerSpec{
 		ID:          c.ConsumerID.String(),
 		Session:     session.String(),

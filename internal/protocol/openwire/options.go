@@ -92,6 +92,10 @@ type Limits struct {
 	// Objects is how many sessions, producers, consumers and open transactions a
 	// connection may have, of each; default 65,536.
 	Objects int
+	// Consumers and Producers are how many of them a client may open on a connection;
+	// 0: as Objects says. The consumer of advisories that a Java connection opens for
+	// itself does not count.
+	Consumers, Producers int
 }
 
 func (o *Options) wishes() string {
