@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -235,7 +236,7 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 	if err := c.info.Principal.Check(access.Create, d); err != nil && !b.there(d) {
 		return err
 	}
-	if err := b.makesOnUse(d); err != nil && !d.IsTemporary() && !b.there(d) {
+	if err := b.makesOnUse(d); err != nil && (!d.IsTemporary() || errors.Is(err, ErrTooMany)) && !b.there(d) {
 		return err
 	}
 	if d.IsQueue() {

@@ -67,7 +67,8 @@ type Options struct {
 	AdvisoryTopic func(EventKind, message.Destination) message.Destination
 	// Lifetimes says that some Policy has a Lifetime; false: nobody looks for them.
 	Lifetimes bool
-	// OnlyDeclared says that some Policy has OnlyDeclared; false: nobody looks.
+	// OnlyDeclared says that some Policy has OnlyDeclared or MaxDestinations; false:
+	// nobody looks.
 	OnlyDeclared bool
 	// Unrouted says that the Rules of some Policy have DeadLetterUnrouted; false:
 	// nobody looks for them.
@@ -110,6 +111,10 @@ type Policy struct {
 	PurgeAlone   bool
 	// OnlyDeclared refuses clients that use a destination which is not there yet.
 	OnlyDeclared bool
+	// MaxDestinations is how many destinations of a kind clients may make that Pattern
+	// covers (policyEntry maxDestinations); 0: any number.
+	MaxDestinations int
+	Pattern         message.Destination
 }
 
 // A Gather is how many consumers a queue waits for before it hands anything out, and

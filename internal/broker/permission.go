@@ -79,12 +79,45 @@ func (c *Connection) mayCreate(d message.Destination) error {
 	return nil
 }
 
-// makesOnUse is ErrNotFound where a destination is not made by a client's use of it.
+// makesOnUse is ErrNotFound where a destination is not made by a client's use of it, and
+// ErrTooMany where there are as many as its policy allows.
 func (b *Broker) makesOnUse(d message.Destination) error {
-	if b.declared.Load() && !d.IsAdvisory() && b.policy(d).OnlyDeclared {
+	if !b.declared.Load() || d.IsAdvisory() {
+		return nil
+	}
+	p := b.policy(d)
+	if p.OnlyDeclared {
 		return fmt.Errorf("%s does not exist, and is not made by its first use: %w", d, message.ErrNotFound)
 	}
-	return nil
+	return b.mayMakeMore(d, &p)
+}
+
+// ErrTooMany is the error of a client whose destination would be one more than
+// Policy.MaxDestinations.
+var ErrTooMany = fmt.Errorf("too many destinations: %w", message.ErrOverLimit)
+
+// mayMakeMore is ErrTooMany where a policy has all the destinations that it allows.
+func (b *Broker) mayMakeMore(d message.Destination, p *Policy) error {
+	if p.MaxDestinations <= 0 {
+		return nil
+	}
+	n := 0
+	b.mu.Lock()
+	for name := range b.queues {
+		if p.Pattern.Matches(name) {
+			n++
+		}
+	}
+	for name := range b.topics {
+		if p.Pattern.Matches(name) {
+			n++
+		}
+	}
+	b.mu.Unlock()
+	if n < p.MaxDestinations {
+		return nil
+	}
+	return fmt.Errorf("%s is not made: there are %d destinations for the policy of %s, which is all that its maxDestinations allows; remove one, or raise it: %w", d, n, p.Pattern, ErrTooMany)
 }
 
 // there reports whether a queue or topic is known.

@@ -647,3 +647,47 @@ func TestShareOfTheStore(t *testing.T) {
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+// TestMaxDestinations is maxDestinations of a policyEntry: clients make no more than so
+// many, and what the broker makes for dead letters is not stopped.
+func TestMaxDestinations(t *testing.T) {
+	inHouse(t, func(o *Options) {
+		o.OnlyDeclared = true
+		o.Policy = func(d message.Destination) Policy {
+			p := Policy{Pattern: message.Destination{Kind: d.Kind, Name: ">"}, MaxDestinations: 2}
+			if d.Name == "FREE" {
+				p.MaxDestinations = 0
+			}
+			return p
+		}
+	}, func(h *house) {
+		c := h.client()
+		for n, name := range []string{"A", "B", "C"} {
+			err := c.send(c.msg(queueNamed(name), name), "")
+			if (n == 2) != errors.Is(err, ErrTooMany) {
+				t.Errorf("queue %d: %v", n, err)
+			}
+		}
+		c.must(c.send(c.msg(queueNamed("A"), "more"), ""))
+		c.must(c.send(c.msg(topicNamed("T"), "topics have a policy of their own"), ""))
+		if err := c.c.Subscribe(h.t.Context(), ConsumerSpec{ID: c.id + ":1:9", Session: c.id + ":1", Destination: queueNamed("C"), Prefetch: 1}); !errors.Is(err, ErrTooMany) {
+			t.Errorf("consumer: %v", err)
+		}
+		temp := func(n string) message.Destination {
+			return message.Destination{Kind: message.TempQueue, Name: c.id + n}
+		}
+		c.must(c.c.AddDestination(h.t.Context(), temp("1")))
+		c.must(c.c.AddDestination(h.t.Context(), temp("2")))
+		if err := c.c.AddDestination(h.t.Context(), temp("3")); !errors.Is(err, ErrTooMany) {
+			t.Errorf("third temporary queue: %v", err)
+		}
+		k := c.consume(queueNamed("A"))
+		got := c.take()
+		c.must(c.ack(queue.Poison, k, got[0], got[0], 1, "", poisonText(1)))
+		if n := h.depth(dlq.Name); n != 1 {
+			t.Errorf("%d dead letters, want 1", n)
+		}
+		c.must(c.c.RemoveDestination(h.t.Context(), queueNamed("B")))
+		c.c.Close(message.Closed, "", -1)
+	})
+}

@@ -84,7 +84,7 @@ var policyAttrs = []attr{
 	{"reduceMemoryFootprint", boolean, "false", leftOut, whyMemory},
 	{"doOptimzeMessageStorage", boolean, "true", leftOut, whyPlain},
 	{"optimizeMessageStoreInFlightLimit", integer, "10", leftOut, whyPlain},
-	{"maxDestinations", integer, "-1", leftOut, "the number of destinations is not limited by a policy"},
+	{"maxDestinations", integer, "-1", honoured, ""},
 	{"useTopicSubscriptionInflightStats", boolean, "true", leftOut, "counters are always kept"},
 	{"advancedNetworkStatisticsEnabled", boolean, "false", leftOut, whyNoNetworks},
 	{"advancedMessageStatisticsEnabled", boolean, "false", leftOut, "the counters there are stand at the admin listener"},

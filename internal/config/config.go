@@ -257,6 +257,9 @@ type PolicyEntry struct {
 	// OnlyDeclared refuses clients that use a queue or topic which is not there yet;
 	// default false: it is made.
 	OnlyDeclared bool
+	// MaxDestinations is how many destinations of the entry's kind clients may make that
+	// its pattern covers; 0: any number.
+	MaxDestinations int
 	// Recovery is what of a topic is kept for retroactive consumers; nil: nothing.
 	// AlwaysRetroactive takes every consumer without a durable subscription for one.
 	Recovery          *Recovery

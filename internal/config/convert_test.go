@@ -161,6 +161,7 @@ func anyConfig(t *rapid.T) *Config {
 		if some("lifetime") {
 			bound := rapid.SampledFrom([]int64{-1, 0, 1500, 60_000})
 			p.MaxConsumers, p.RingSize, p.PurgeOnNoConsumers, p.OnlyDeclared = rapid.IntRange(0, 9).Draw(t, "max consumers"), rapid.Int64Range(0, 9).Draw(t, "ring"), some("purge"), some("declared")
+			p.MaxDestinations = rapid.IntRange(0, 9).Draw(t, "max destinations")
 			p.ConsumersBeforeDispatch, p.TimeBeforeDispatch = rapid.IntRange(0, 9).Draw(t, "consumers"), time.Duration(rapid.IntRange(0, 9).Draw(t, "gathering"))*time.Second
 			p.Recovery, p.AlwaysRetroactive = &Recovery{Count: rapid.IntRange(0, 9).Draw(t, "recovered"), Bytes: rapid.IntRange(0, 9).Draw(t, "bytes"), Age: time.Duration(rapid.IntRange(0, 9).Draw(t, "age")) * time.Second, Retained: some("retained")}, some("retroactive")
 			p.Lifetime = &redelivery.Lifetime{Never: some("never"), Delay: bound.Draw(t, "life"), Least: bound.Draw(t, "least"), Most: bound.Draw(t, "most")}

@@ -70,8 +70,8 @@ func (c *Config) Resolver() *Resolver {
 		c.DefaultPolicy != nil && c.DefaultPolicy.Rules.DeadLetterUnrouted ||
 		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Rules.DeadLetterUnrouted })
 	r.declared = c.Addresses != nil && c.Addresses.gives(setAutoCreateQueues, setAutoCreateAddresses) ||
-		c.DefaultPolicy != nil && c.DefaultPolicy.OnlyDeclared ||
-		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.OnlyDeclared })
+		c.DefaultPolicy != nil && (c.DefaultPolicy.OnlyDeclared || c.DefaultPolicy.MaxDestinations > 0) ||
+		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.OnlyDeclared || p.MaxDestinations > 0 })
 	r.limited = c.Addresses != nil && c.Addresses.limits() ||
 		c.DefaultPolicy != nil && c.DefaultPolicy.Limits != nil ||
 		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Limits.For(p.Destination) != nil })

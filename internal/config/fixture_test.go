@@ -272,6 +272,9 @@ func policy(p PolicyEntry) string {
 	if p.Rules.DeadLetterUnrouted || p.Rules.KeepUnroutedDead || p.Rules.Origins != 0 {
 		s += fmt.Sprintf(" unrouted=%t kept=%t origins=%d", p.Rules.DeadLetterUnrouted, p.Rules.KeepUnroutedDead, p.Rules.Origins)
 	}
+	if p.MaxDestinations != 0 {
+		s += fmt.Sprintf(" destinations %d", p.MaxDestinations)
+	}
 	if p.MaxConsumers != 0 || p.RingSize != 0 || p.PurgeOnNoConsumers || p.OnlyDeclared {
 		s += fmt.Sprintf(" consumers %d ring %d purge %t declared %t", p.MaxConsumers, p.RingSize, p.PurgeOnNoConsumers, p.OnlyDeclared)
 	}

@@ -358,6 +358,9 @@ func (w *walker) settings(e *element) PolicyEntry {
 	}
 	w.bool(e, "allConsumersExclusiveByDefault", &p.AllConsumersExclusive)
 	w.bool(e, "strictOrderDispatch", &p.StrictOrderDispatch)
+	w.intBetween(e, "maxDestinations", -1, math.MaxInt32, func(n int64) {
+		p.MaxDestinations, p.OnlyDeclared = int(max(n, 0)), n == 0 // 0: none is made
+	})
 	w.int(e, "consumersBeforeDispatchStarts", 0, &p.ConsumersBeforeDispatch)
 	millis := 0
 	w.int(e, "timeBeforeDispatchStarts", 0, &millis)

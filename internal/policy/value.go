@@ -98,6 +98,8 @@ var entryFields = []field{
 		text: func(e *config.Effective) string { return strconv.FormatInt(e.RingSize, 10) }},
 	{name: "purgeOnNoConsumers", words: []string{"default-purge-on-no-consumers"}, applies: func(e *config.Effective) bool { return e.PurgeOnNoConsumers },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.PurgeOnNoConsumers) }},
+	{name: "maxDestinations", applies: func(e *config.Effective) bool { return e.MaxDestinations > 0 },
+		text: func(e *config.Effective) string { return strconv.Itoa(e.MaxDestinations) }},
 	{name: "onlyDeclared", words: []string{"auto-create-queues", "auto-create-addresses"}, applies: func(e *config.Effective) bool { return e.OnlyDeclared },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.OnlyDeclared) }},
 	{name: "alwaysRetroactive", applies: func(e *config.Effective) bool { return e.AlwaysRetroactive },

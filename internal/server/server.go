@@ -178,6 +178,7 @@ func policies(c *config.Config) func(message.Destination) broker.Policy {
 			Slow:         slowOf(e.SlowConsumers),
 			OneByOne:     e.StrictOrderDispatch,
 			MaxConsumers: e.MaxConsumers, RingSize: e.RingSize, PurgeAlone: e.PurgeOnNoConsumers, OnlyDeclared: e.OnlyDeclared,
+			MaxDestinations: e.MaxDestinations, Pattern: patternOf(&e, d),
 			Flow:       flowOf(e.Limits.For(d)),
 			Gather:     broker.Gather{Consumers: e.ConsumersBeforeDispatch, Wait: e.TimeBeforeDispatch},
 			Prefetch:   broker.Prefetch{Queue: e.Prefetch.Queue, Browser: e.Prefetch.QueueBrowser, Topic: e.Prefetch.Topic, Durable: e.Prefetch.DurableTopic},
@@ -271,6 +272,15 @@ func advisoriesOf(a config.Advisories) broker.Advisories {
 		SlowConsumer: a.ForSlowConsumers, FastProducer: a.ForFastProducers, WhenFull: a.WhenFull,
 		NoConsumer: a.IfNoConsumers, Bodies: a.IncludeBody,
 	}
+}
+
+// patternOf is the pattern of what holds for a destination: all of its kind, where it
+// holds by default.
+func patternOf(e *config.Effective, d message.Destination) message.Destination {
+	if e.Destination.IsZero() {
+		return message.Destination{Kind: d.Kind, Name: ">"}
+	}
+	return e.Destination
 }
 
 // flowOf is what a policy lets producers put into a destination, as the broker has it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
@@ -22,6 +23,7 @@ const (
 	classXA                   = "javax.transaction.xa.XAException"
 	classSecurity             = "java.lang.SecurityException"
 	classIllegalState         = "java.lang.IllegalStateException"
+	classIllegalJMSState      = "javax.jms.IllegalStateException"
 	classIllegalArgument      = "java.lang.IllegalArgumentException"
 	classIO                   = "java.io.IOException"
 	classNoDestination        = "org.apache.activemq.DestinationDoesNotExistException"
@@ -75,6 +77,8 @@ func throwable(err error) *wire.Throwable {
 	class := classJMS
 	if own, ok := errors.AsType[*javaError](err); ok {
 		class = own.class
+	} else if errors.Is(err, broker.ErrTooMany) { // a limit with a class of its own
+		class = classIllegalJMSState
 	} else {
 		for _, c := range classes {
 			if errors.Is(err, c.kind) {

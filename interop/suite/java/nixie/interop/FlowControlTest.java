@@ -11,6 +11,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.jms.DeliveryMode;
+import javax.jms.IllegalStateException;
 import javax.jms.JMSException;
 import javax.jms.Message;
 import javax.jms.MessageConsumer;
@@ -166,7 +167,7 @@ class FlowControlTest {
                     }
                     s.commit();
                 } catch (JMSException e) {
-                    throw new IllegalStateException(e);
+                    throw new AssertionError(e);
                 }
             });
             commit.start();
@@ -303,6 +304,19 @@ class FlowControlTest {
         try (Client c = Client.open(broker.url())) {
             take(Client.consumer(c.auto(), queue), FIT);
         }
+    }
+
+    @Test
+    void destinations_of_a_policy() throws Exception {
+        String stem = "few.";
+        Mail.send(broker.url(), stem + 1, "a");
+        Mail.send(broker.url(), stem + 2, "a");
+        assertThrows(IllegalStateException.class, () -> Mail.send(broker.url(), stem + 3, "a"));
+        try (Client c = Client.open(broker.url())) {
+            Session s = c.auto();
+            assertThrows(IllegalStateException.class, () -> Client.consumer(s, stem + 4));
+        }
+        Mail.send(broker.url(), stem + 2, "b");
     }
 
     @Test
