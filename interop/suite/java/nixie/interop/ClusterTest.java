@@ -123,10 +123,12 @@ class ClusterTest {
             Mail.send(s, queue, "m0");
             assertEquals("m0#1", Mail.label(Mail.must(consumer)));
             assertEquals(pair.a.url(), at(c), "nobody asked it to move");
+            Mail.awaitDepth(pair.a.url(), queue, 0); // its acknowledgement has arrived
             pair.a.kill();
             Mail.send(s, queue, "m1");
             assertEquals("m1#1", Mail.label(Mail.must(consumer)));
             assertEquals(pair.b.url(), at(c));
+            Mail.awaitDepth(pair.b.url(), queue, 0);
             pair.b.kill(); // and back: its own address is not forgotten
             pair.a.start();
             Mail.send(s, queue, "m2");

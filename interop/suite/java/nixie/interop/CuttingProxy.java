@@ -22,6 +22,7 @@ final class CuttingProxy implements AutoCloseable {
     private final ServerSocket server;
     private final int target;
     private final Set<Socket> open = ConcurrentHashMap.newKeySet();
+    private final Set<Socket> frozen = ConcurrentHashMap.newKeySet();
     private final AtomicInteger accepted = new AtomicInteger();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition change = lock.newCondition();
@@ -82,7 +83,7 @@ final class CuttingProxy implements AutoCloseable {
             InputStream in = from.getInputStream();
             OutputStream out = to.getOutputStream();
             for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
-                if (!pass(up)) {
+                if (!pass(from, up)) {
                     break;
                 }
                 out.write(buffer, 0, n);
@@ -95,10 +96,13 @@ final class CuttingProxy implements AutoCloseable {
     }
 
     /** Waits out a stall; false where the connection is to be cut in place of these bytes. */
-    private boolean pass(boolean up) {
+    private boolean pass(Socket from, boolean up) {
         lock.lock();
         try {
-            while (stalled) {
+            while (stalled || frozen.contains(from)) {
+                if (from.isClosed()) {
+                    return false;
+                }
                 change.awaitUninterruptibly();
             }
             if (up && cutNextRequest) {
@@ -123,6 +127,7 @@ final class CuttingProxy implements AutoCloseable {
     private void end(Socket a, Socket b) {
         for (Socket s : new Socket[] {a, b}) {
             open.remove(s);
+            frozen.remove(s);
             try {
                 s.close();
             } catch (IOException e) {
@@ -141,12 +146,24 @@ final class CuttingProxy implements AutoCloseable {
                 // Closed already.
             }
             open.remove(s);
+            frozen.remove(s);
+        }
+        lock.lock();
+        try {
+            change.signalAll(); // what is frozen ends
+        } finally {
+            lock.unlock();
         }
     }
 
     /** Holds back all bytes, both ways, until {@link #resume}. */
     void stall() {
         set(true);
+    }
+
+    /** Lets the connections that are open pass no more bytes, and stay open: half-dead. Those that come are not concerned. */
+    void freeze() {
+        frozen.addAll(open);
     }
 
     void resume() {
