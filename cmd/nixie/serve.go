@@ -80,7 +80,7 @@ func serveCommand(e *env) *cobra.Command {
 	f.StringArrayVar(&o.Listen, "listen", nil, "listen at `URI`; may be repeated; overrides the file's connectors (default "+config.DefaultListen+")")
 	f.StringVar(&admin, "admin", config.DefaultAdmin, "`host:port` of the admin listener; empty turns it off")
 	f.BoolVar(&o.AllowAnonymous, "allow-anonymous", false, "allow listening beyond loopback where the file asks nobody for a password")
-	f.StringArrayVarP(&o.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the configuration file, or a switch for HornetQ's and Artemis' files; may be repeated")
+	f.StringArrayVarP(&o.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the configuration file, or a switch: nixie.cluster lists the brokers that clients may use, others are for HornetQ's and Artemis' files; may be repeated")
 	f.BoolVar(&marks, "hand-out-marks", true, "record every hand-out in the store, so that redelivery flags are right after a power cut")
 	return c
 }

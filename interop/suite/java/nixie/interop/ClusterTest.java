@@ -30,6 +30,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Two brokers, each alone with its messages, that tell clients of each other: what clients learn, where they
  * go, and that nothing is lost and nothing charged when they move (OpenWire 13).
  */
+@Reference.Beyond("lists that are told without a network, and change while the broker runs")
 class ClusterTest {
     private static final String QUICK = "?initialReconnectDelay=10&maxReconnectDelay=100&useExponentialBackOff=false";
     private static final String UPDATE = "?updateClusterClients=true&updateClusterClientsOnRemove=true";

@@ -85,7 +85,7 @@ class TransportTest {
             assertThrows(JMSException.class, () -> Mail.send(s, queue, "m1"));
             Client.abandon(c.connection);
             own.start();
-            assertEquals(List.of("m0#2!"), Mail.take(own.url(), queue, 1));
+            assertEquals(List.of(Reference.or("m0#2!", "m0#1")), Mail.take(own.url(), queue, 1));
         }
     }
 
