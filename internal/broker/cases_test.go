@@ -28,7 +28,11 @@ func poisonText(n int) string {
 func (c *client) closeConsumer(consumer string, last Delivery) {
 	c.h.t.Helper()
 	done := make(chan error, 1)
-	c.c.CloseConsumer(c.h.t.Context(), consumer, int64(last.Entry.Position), func(err error) { done <- err })
+	at := int64(last.Entry.Position)
+	if at == 0 {
+		at = -1 // it had nothing
+	}
+	c.c.CloseConsumer(c.h.t.Context(), consumer, at, func(err error) { done <- err })
 	c.must(<-done)
 }
 

@@ -34,7 +34,7 @@ func (h *house) failSome(i, n int) (failed time.Time) {
 		c.failAsJava(k, d)
 	}
 	failed = time.Now()
-	c.c.Close(message.Closed, "", 0)
+	c.c.Close(message.Closed, "", -1)
 	return failed
 }
 
@@ -61,7 +61,7 @@ func TestDelaysDeepInTheStoreEndAtTheirTime(t *testing.T) { // issue 3.3: exact,
 				if got[3].Delay != 60_000 {
 					t.Errorf("redeliveryDelay %d", got[0].Delay)
 				}
-				c.c.Close(message.Closed, "", 0)
+				c.c.Close(message.Closed, "", -1)
 			})
 		})
 	}
@@ -85,7 +85,7 @@ func TestDelayDeepInTheStoreIsNotLate(t *testing.T) {
 		got, _ := other.within(2 * time.Minute)
 		want(t, "in time", got, "m40*1?")
 		late(t, "m40", time.Since(begin), time.Minute)
-		other.c.Close(message.Closed, "", 0)
+		other.c.Close(message.Closed, "", -1)
 		c.c.Close(message.Closed, "", -1)
 	})
 }
@@ -107,7 +107,7 @@ func TestDueWhileTheBrokerWasDown(t *testing.T) { // more than fit into the wind
 		if len(got) != 50 {
 			t.Errorf("%d came", len(got))
 		}
-		c.c.Close(message.Closed, "", 0)
+		c.c.Close(message.Closed, "", -1)
 	})
 }
 
@@ -137,7 +137,7 @@ func TestVeryManyDueWhileTheBrokerWasDown(t *testing.T) { // not all are read be
 			}
 			c.must(c.ack(queue.Standard, k, got[0], got[len(got)-1], len(got), ""))
 		}
-		c.c.Close(message.Closed, "", 0)
+		c.c.Close(message.Closed, "", -1)
 	})
 }
 
@@ -296,6 +296,6 @@ func TestManyThatWaitForTheirTimeAreAway(t *testing.T) { // in the store alone, 
 		if len(got) != 30 {
 			t.Errorf("%d came, want 30", len(got))
 		}
-		c.c.Close(message.Closed, "", 0)
+		c.c.Close(message.Closed, "", -1)
 	})
 }

@@ -48,11 +48,16 @@ type Attach struct {
 // application has had (R-CNT-02).
 const UnknownLast = -2
 
+// UnsaidLast is the value of Detach.Last that says that the client went in order and
+// did not tell what its application has had.
+const UnsaidLast = 0
+
 // Detach removes a consumer; what it has not acknowledged goes back.
 type Detach struct {
 	Consumer string
 	// Last is the position of the last message the application had; -1 if none,
-	// UnknownLast if nobody knows (R-CNT-02).
+	// UnknownLast if nobody knows (R-CNT-02). With UnsaidLast nothing is charged but
+	// what DELIVERED acks cover; the rest is suspected.
 	Last int64
 	// Cause is Closed, ConnectionLost or BrokerStopped.
 	Cause message.Cause

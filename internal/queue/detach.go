@@ -107,7 +107,7 @@ func (m *Machine) comesBack(it *Item, c Detach, had bool) {
 	switch {
 	case had:
 		failed = m.signal(it, f) || failed
-	case !failed && c.Last == UnknownLast:
+	case !failed && (c.Last == UnknownLast || c.Last == UnsaidLast):
 		it.suspect()
 	}
 	if failed {

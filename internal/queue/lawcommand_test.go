@@ -138,7 +138,7 @@ func (d *driver) any(t *rapid.T) *naiveConsumer {
 
 func (d *driver) detach(t *rapid.T) {
 	c := d.any(t)
-	last := int64(-1)
+	last := rapid.SampledFrom([]int64{-1, -1, UnsaidLast}).Draw(t, "none")
 	if held := d.q.held(c); len(held) > 0 && rapid.Bool().Draw(t, "had some") {
 		last = int64(rapid.SampledFrom(held).Draw(t, "last").position) + int64(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "other's"))
 	}

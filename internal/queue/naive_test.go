@@ -382,7 +382,7 @@ func (q *naive) detach(c *naiveConsumer, d Detach) {
 		failed := it.attempt != open || it.unasked
 		if had[i] {
 			failed = q.signal(it, d.Cause) || failed
-		} else if !failed && d.Last == UnknownLast && it.failures == 0 {
+		} else if !failed && (d.Last == UnknownLast || d.Last == UnsaidLast) && it.failures == 0 {
 			it.suspect = max(it.suspect, message.HandedOut)
 		}
 		if failed {

@@ -232,12 +232,17 @@ func (s *session) removeInfo(c *wire.RemoveInfo) error {
 	if !ours {
 		last = -1 // it was delivered on an earlier connection, and nothing on this one
 	}
-	switch id := c.ObjectID.(type) {
-	case *wire.ConnectionID:
+	if id, ok := c.ObjectID.(*wire.ConnectionID); ok {
 		if s.client != nil && s.client.id == id.Value {
-			s.closeClient(message.Closed, "connection closed", last)
+			s.closeClient(message.Closed, "connection closed", last) // 0 from Java clients up to 5.11, whatever was delivered: queue.UnsaidLast
 		}
 		s.answer(&c.BaseCommand, nil)
+		return nil
+	}
+	if last == 0 {
+		last = -1 // with the same clients a consumer that delivered nothing
+	}
+	switch id := c.ObjectID.(type) {
 	case *wire.SessionID:
 		if err := s.knownSession(*id, "remove", "session"); err != nil {
 			return err

@@ -174,7 +174,7 @@ func (o *outbox) forget(consumer string, last int64) (had []broker.Ack, ok bool)
 // them by then what its application has had, and nothing more is to be said.
 func (s *session) closing(consumer string, last int64) int64 {
 	had, ok := s.out.forget(consumer, last)
-	if !ok || last == queue.UnknownLast {
+	if !ok || !tells(last) {
 		return last
 	}
 	for _, a := range had {
@@ -183,13 +183,16 @@ func (s *session) closing(consumer string, last int64) int64 {
 	return -1
 }
 
+// tells reports whether the last of a RemoveInfo says what the application has had.
+func tells(last int64) bool { return last != queue.UnknownLast && last != queue.UnsaidLast }
+
 // closeSeveral closes the consumers of several queues before the others of their
 // session, or of the connection, are closed with one last for all. What it returns
 // calls done when these are closed too.
 func (s *session) closeSeveral(last int64, of func(wire.ConsumerID) bool, done func(error)) func(error) {
 	var open []string
 	for id, text := range s.client.consumers {
-		if last != queue.UnknownLast && of(id) && s.out.isSeveral(text) {
+		if tells(last) && of(id) && s.out.isSeveral(text) {
 			open = append(open, text)
 		}
 	}

@@ -197,6 +197,46 @@ func TestClosedConsumerOfSeveralQueues(t *testing.T) {
 	}
 }
 
+// R-CNT-02, R-CNT-20: Java clients up to 5.11 close their connection with 0, whatever was
+// delivered: all of it is flagged, and none counted. A consumer's own 0 means none.
+func TestClientThatDoesNotTellItsLast(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		remove  func(*peer) wire.DataStructure
+		flagged int32
+	}{
+		"consumer":   {func(p *peer) wire.DataStructure { return p.consumerID(1) }, 0},
+		"session":    {func(p *peer) wire.DataStructure { id := p.consumerID(1).Session(); return &id }, 0},
+		"connection": {func(p *peer) wire.DataStructure { return p.connection() }, 1},
+	} {
+		for queues, n := range map[string]int{"A": 1, "A,B,C": 3} {
+			t.Run(name+" of "+queues, func(t *testing.T) {
+				t.Parallel()
+				inHouse(t, nil, func(h *house) {
+					q := h.client()
+					q.produce(1, 0)
+					sendTo(q, 3)
+					for range 2 { // twice counts no more than once
+						p := h.client()
+						p.consume(1, queueNamed(queues), 100)
+						have(p, n)
+						p.do(&wire.RemoveInfo{ObjectID: c.remove(p), LastDeliveredSequenceID: 0})
+						p.hangUp()
+					}
+					q.consume(1, queueNamed(queues), 100)
+					got, _ := have(q, n)
+					for _, d := range got {
+						if d.RedeliveryCounter != c.flagged {
+							t.Errorf("%s: counter %d, want %d", body(t, d), d.RedeliveryCounter, c.flagged)
+						}
+					}
+					q.hangUp()
+				})
+			})
+		}
+	}
+}
+
 // C02: where nobody knows what the application had, it was at one message, not at one
 // of each queue.
 func TestLostConsumerOfSeveralQueues(t *testing.T) {
