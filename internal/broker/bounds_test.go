@@ -202,3 +202,29 @@ func (c *client) subscribed(d message.Destination, name string) error {
 	}
 	return c.c.Subscribe(c.h.t.Context(), spec)
 }
+
+// TestLastValue keeps the newest message of each value, also over a crash (R-HQ-96).
+func TestLastValue(t *testing.T) {
+	inHouse(t, func(o *Options) {
+		intercepting(Interceptors{})(o)
+		bounded(Policy{LastValue: "region"})(o)
+	}, func(h *house) {
+		c := h.client()
+		send := func(body, value string) { c.must(c.send(c.msg(orders, body, region(value)), "")) }
+		send("1", "eu")
+		send("2", "us")
+		send("3", "eu")
+		h.holds(At(orders), "2", "3")
+		h.kill()
+		c = h.client()
+		send("4", "us")
+		h.holds(At(orders), "3", "4")
+		c.must(c.c.Begin("t"))
+		c.must(c.send(c.msg(orders, "5", region("eu")), "t"))
+		h.holds(At(orders), "3", "4")
+		c.must(c.settle(c.c.Commit, "t"))
+		h.holds(At(orders), "4", "5")
+		h.kill()
+		h.holds(At(orders), "4", "5")
+	})
+}

@@ -78,6 +78,7 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Grouped:     sub == nil,
 		Gather:      gatherOf(&policy, sub),
 		Bounds:      boundsOf(&policy, sub),
+		LastValue:   policy.LastValue,
 		Tells:       policy.Advisories.tells(sub),
 		Backlog:     policy.Backlog,
 		Slow:        policy.Slow.limits(),

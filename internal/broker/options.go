@@ -109,6 +109,10 @@ type Policy struct {
 	MaxConsumers int
 	RingSize     int64
 	PurgeAlone   bool
+	// LastValue is the property of which a queue, or a subscription, keeps the newest
+	// message of each value alone (see queue.Options); empty: it keeps all. It counts
+	// for destinations that are made from now on.
+	LastValue string
 	// OnlyDeclared refuses clients that use a destination which is not there yet.
 	OnlyDeclared bool
 	// MaxDestinations is how many destinations of a kind clients may make that Pattern

@@ -65,7 +65,7 @@ var settingOrder = []string{
 	setDeadLetterAddress, setAutoDeadLetter, setDeadLetterPrefix, setDeadLetterSuffix, setNoRoute,
 	setExpiryAddress, setAutoExpiry, setExpiryPrefix, setExpirySuffix,
 	setNoExpiry, setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay,
-	setExclusive, setMaxConsumers, setConsumersBefore, setDelayBefore, setRing, setPurge, setAutoCreateQueues, setAutoCreateAddresses,
+	setExclusive, setMaxConsumers, setConsumersBefore, setDelayBefore, setRing, setPurge, setLastValueQueue, setLastValue, setLastValueKey, setAutoCreateQueues, setAutoCreateAddresses,
 	setMaxBytes, setMaxMessages, setFullPolicy,
 	setSlowRate, setSlowUnit, setSlowPeriod, setSlowPolicy,
 }
@@ -144,8 +144,8 @@ func (s *AddressSettings) merge(address string) merged {
 			if _, given := m.values[name]; given {
 				continue
 			}
-			if i > 0 && s.product == hornetQ && name == setExpiryDelay {
-				continue // never inherited (R-HQ-24)
+			if i > 0 && s.product == hornetQ && (name == setExpiryDelay || name == setLastValueQueue) {
+				continue // never inherited (R-HQ-24, R-HQ-26)
 			}
 			m.values[name] = v
 			m.own[name] = a.pattern.exact()
@@ -236,6 +236,10 @@ func (s *AddressSettings) ofQueue(d message.Destination, m merged, p *PolicyEntr
 	p.MaxConsumers = int(min(max(m.int(setMaxConsumers, 0), 0), math.MaxInt32))
 	p.RingSize = max(m.int(setRing, 0), 0)
 	p.PurgeOnNoConsumers = m.bool(setPurge)
+	p.LastValueKey = m.text(setLastValueKey)
+	if p.LastValueKey == "" && (m.bool(setLastValue) || m.bool(setLastValueQueue)) {
+		p.LastValueKey = lastValueProperties[s.product]
+	}
 	p.OnlyDeclared = m.denies(setAutoCreateAddresses) || d.IsQueue() && m.denies(setAutoCreateQueues)
 	n, wait := m.int(setConsumersBefore, 0), m.int(setDelayBefore, -1)
 	if n <= 0 || wait == 0 {
@@ -246,6 +250,10 @@ func (s *AddressSettings) ofQueue(d message.Destination, m merged, p *PolicyEntr
 		p.TimeBeforeDispatch = redelivery.FromMillis(wait)
 	}
 }
+
+// lastValueProperties are the properties that a last-value queue looks at where
+// nothing else is said.
+var lastValueProperties = map[product]string{hornetQ: "_HQ_LVQ_NAME", artemis: "_AMQ_LVQ_NAME"}
 
 // mergeFor collects what holds for a destination: what its address has, and what a
 // queue of another name than its address has of its own.

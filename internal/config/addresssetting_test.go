@@ -398,9 +398,14 @@ func TestQueueSettings(t *testing.T) {
 		[]string{"wait.time", "default-consumers-before-dispatch", "0", "default-delay-before-dispatch", "2500"},
 		[]string{"ring.#", "default-ring-size", "100", "default-purge-on-no-consumers", "true"},
 		[]string{"fixed.#", "auto-create-queues", "false"},
+		[]string{"last.#", "default-last-value-queue", "true"},
+		[]string{"last.key", "default-last-value-key", "symbol"},
+		[]string{"last.not", "default-last-value-queue", "false"},
 		[]string{"closed.#", "auto-create-addresses", "false"})+
 		`<addresses>
 <address name="own"><anycast><queue name="own" max-consumers="1" ring-size="7" purge-on-no-consumers="true" consumers-before-dispatch="2" delay-before-dispatch="100"/></anycast></address>
+<address name="stocks"><anycast><queue name="stocks" last-value-key="ticker"/></anycast></address>
+<address name="marks"><multicast><queue name="values" last-value="true"/></multicast></address>
 <address name="more"><anycast><queue name="more" max-consumers="-1"/></anycast></address>
 <address name="news"><multicast><queue name="archive" exclusive="true" max-consumers="2"/><queue name="audit" ring-size="9"/></multicast></address>
 <address name="in"><anycast><queue name="inbox" purge-on-no-consumers="true"/></anycast></address>
@@ -411,6 +416,7 @@ func TestQueueSettings(t *testing.T) {
 		ring              int64
 		purge, declared   bool
 		exclusive         bool
+		key               string
 	}
 	for d, want := range map[message.Destination]kept{
 		queueNamed("x"):          {consumers: 5},
@@ -423,6 +429,12 @@ func TestQueueSettings(t *testing.T) {
 		topicNamed("fixed.x"):    {consumers: 5},
 		queueNamed("closed.x"):   {consumers: 5, declared: true},
 		topicNamed("closed.x"):   {consumers: 5, declared: true},
+		queueNamed("last.x"):     {consumers: 5, key: "_AMQ_LVQ_NAME"},
+		queueNamed("last.key"):   {consumers: 5, key: "symbol"},
+		queueNamed("last.not"):   {consumers: 5},
+		queueNamed("stocks"):     {consumers: 5, key: "ticker"},
+		queueNamed("values"):     {consumers: 5, key: "_AMQ_LVQ_NAME"},
+		topicNamed("marks"):      {consumers: 5},
 		queueNamed("own"):        {consumers: 1, ring: 7, purge: true, gather: 2, wait: 100 * time.Millisecond},
 		queueNamed("more"):       {},
 		queueNamed("archive"):    {consumers: 2, exclusive: true},
@@ -432,12 +444,18 @@ func TestQueueSettings(t *testing.T) {
 		queueNamed("in"):         {consumers: 5},
 	} {
 		e := r.Policy(d)
-		got := kept{e.MaxConsumers, e.ConsumersBeforeDispatch, e.TimeBeforeDispatch, e.RingSize, e.PurgeOnNoConsumers, e.OnlyDeclared, e.AllConsumersExclusive}
+		got := kept{e.MaxConsumers, e.ConsumersBeforeDispatch, e.TimeBeforeDispatch, e.RingSize, e.PurgeOnNoConsumers, e.OnlyDeclared, e.AllConsumersExclusive, e.LastValueKey}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", d, got, want)
 		}
 		if to := e.Rules.DeadLetter.Target(d, redelivery.Subscription{}); to != queueNamed("DLQ") {
 			t.Errorf("%s: dead letters go to %s", d, to)
+		}
+	}
+	old := coreConfig(t, hornetQRoot, settingsXML([]string{"#", "last-value-queue", "true"}, []string{"jms.queue.a", "max-delivery-attempts", "3"})).Resolver()
+	for name, want := range map[string]string{"a": "", "b": "_HQ_LVQ_NAME"} { // R-HQ-26: it is not inherited
+		if got := old.Policy(queueNamed(name)).LastValueKey; got != want {
+			t.Errorf("HornetQ's %s: %q, want %q", name, got, want)
 		}
 	}
 	if !r.OnlyDeclared() || coreConfig(t, artemisRoot, "").Resolver().OnlyDeclared() {

@@ -254,6 +254,9 @@ type PolicyEntry struct {
 	// PurgeOnNoConsumers drops what a queue has when its last consumer goes, and what
 	// comes while there is none; default false.
 	PurgeOnNoConsumers bool
+	// LastValueKey is the property of which a queue, or a subscription, keeps the newest
+	// message of each value alone; empty: it keeps all.
+	LastValueKey string
 	// OnlyDeclared refuses clients that use a queue or topic which is not there yet;
 	// default false: it is made.
 	OnlyDeclared bool

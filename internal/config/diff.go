@@ -169,7 +169,7 @@ func settled(part, source string, settings []Setting) []fact {
 }
 
 // atMaking are settings that hold for a destination from its start on.
-var atMaking = []string{"prioritizedMessages"}
+var atMaking = []string{"prioritizedMessages", "lastValueKey", setLastValueQueue, setLastValue, setLastValueKey}
 
 func policyFacts(c *Config) []fact {
 	var facts []fact

@@ -275,6 +275,9 @@ func policy(p PolicyEntry) string {
 	if p.MaxDestinations != 0 {
 		s += fmt.Sprintf(" destinations %d", p.MaxDestinations)
 	}
+	if p.LastValueKey != "" {
+		s += " last-value " + p.LastValueKey
+	}
 	if p.MaxConsumers != 0 || p.RingSize != 0 || p.PurgeOnNoConsumers || p.OnlyDeclared {
 		s += fmt.Sprintf(" consumers %d ring %d purge %t declared %t", p.MaxConsumers, p.RingSize, p.PurgeOnNoConsumers, p.OnlyDeclared)
 	}

@@ -26,6 +26,9 @@ const (
 	setDelayBefore       = "default-delay-before-dispatch"
 	setRing              = "default-ring-size"
 	setPurge             = "default-purge-on-no-consumers"
+	setLastValueQueue    = "last-value-queue"
+	setLastValue         = "default-last-value-queue"
+	setLastValueKey      = "default-last-value-key"
 
 	setAutoCreateQueues    = "auto-create-queues"
 	setAutoCreateAddresses = "auto-create-addresses"
@@ -46,7 +49,6 @@ const (
 	whyAutoCreate  = "a queue or topic is made when it is first used, and stays"
 	whyClients     = "a client says what it is for each destination"
 	whyGroups      = "a group stays with the consumer that has it until that one goes (see docs/groups.md)"
-	whyLastValue   = "older messages of the same key would be delivered instead of being replaced; remove it if no consumer relies on that"
 )
 
 // commonSettings are the elements that an address-setting has in both products.
@@ -68,7 +70,7 @@ var commonSettings = []*part{
 	leafPart(setSlowRate, integer, "", honoured, ""),
 	leafPart(setSlowPeriod, integer, "", honoured, ""),
 	leafPart(setSlowPolicy, text, "", honoured, ""),
-	leafPart("last-value-queue", boolean, "false", refused, whyLastValue),
+	leafPart(setLastValueQueue, boolean, "", honoured, ""),
 }
 
 // hornetQSettingPart is one address-setting of HornetQ.
@@ -114,8 +116,8 @@ var artemisSettingPart = &part{name: "address-setting", fate: honoured, role: ro
 		leafPart("default-address-routing-type", text, "MULTICAST", leftOut, whyClients),
 		leafPart(setExclusive, boolean, "", honoured, ""),
 		leafPart("default-non-destructive", boolean, "false", refused, "messages would be removed when they are acknowledged; set it to false if nobody reads them twice"),
-		leafPart("default-last-value-queue", boolean, "false", refused, whyLastValue),
-		leafPart("default-last-value-key", text, "", refused, whyLastValue),
+		leafPart(setLastValue, boolean, "", honoured, ""),
+		leafPart(setLastValueKey, text, "", honoured, ""),
 		leafPart("default-group-rebalance", boolean, "false", leftOut, whyGroups),
 		leafPart("default-group-rebalance-pause-dispatch", boolean, "false", leftOut, whyGroups),
 		leafPart("default-group-buckets", integer, "-1", leftOut, whyGroups),
@@ -145,9 +147,9 @@ var artemisSettingPart = &part{name: "address-setting", fate: honoured, role: ro
 // WildFly's, and Artemis' older ones.
 var settingAliases = map[string]string{
 	"redelivery-multiplier":                 setMultiplier,
-	"last-value-key":                        "default-last-value-key",
+	"last-value-key":                        setLastValueKey,
 	"enable-expiry-resources":               setAutoExpiry,
-	"default-last-value":                    "default-last-value-queue",
+	"default-last-value":                    setLastValue,
 	"slow-consumer-threshold-unit":          setSlowUnit,
 	"redelivery-collision-avoidance-factor": setCollision,
 }

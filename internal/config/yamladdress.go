@@ -100,6 +100,10 @@ var settingDocs = map[string]string{
 	setRing:              "How many messages may wait, the first of which gives way to one more; default -1: any number.",
 	setPurge:             "Drop what a queue has when its last consumer goes, and what comes while there is none; default false.",
 
+	setLastValueQueue: "Of the messages with one value of _HQ_LVQ_NAME, or _AMQ_LVQ_NAME, keep the newest alone; default false.",
+	setLastValue:      "The same, in the words of Artemis; default false.",
+	setLastValueKey:   "Another property for that, which turns it on by itself.",
+
 	setAutoCreateQueues:    "Make a queue when a client first uses it; default true.",
 	setAutoCreateAddresses: "Make an address, and so a queue or a topic, when a client first uses it; default true.",
 	setMaxBytes:            "What an address may have, as 10485760 or 10 mb, before address-full-policy holds; default -1: no limit.",

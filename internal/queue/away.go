@@ -21,6 +21,7 @@ func (m *Machine) sendAway() {
 			continue // a page is on its way that may bring it
 		}
 		m.leaveList(it)
+		m.outOfSight(it)
 		m.expiry.remove(it)
 		m.unmark(it, false) // the mark says nothing of an item that has failed
 		m.noteAway(l, it)

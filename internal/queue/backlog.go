@@ -69,8 +69,11 @@ func (m *Machine) backlogLimit() int {
 }
 
 // window is how many waiting items of a lane are kept in memory: of a backlog that is
-// bounded, all, so that there is something to choose from.
+// bounded, all, so that there is something to choose from, and of a last-value queue.
 func (m *Machine) window() int {
+	if m.o.LastValue != "" {
+		return max(m.o.Window, lastValueWindow)
+	}
 	return max(m.o.Window, min(m.backlogLimit()+1, maxBacklogWindow))
 }
 

@@ -189,6 +189,7 @@ func (m *Machine) header(it *Item) (*message.Message, error) {
 
 func (m *Machine) handOut(it *Item, c *Consumer) {
 	m.leaveList(it)
+	m.outOfSight(it)
 	m.expiry.remove(it) // what a consumer has is left to it (R-BRK-22)
 	it.place, it.consumer, it.header = out, c, nil
 	c.held.pushBack(it)

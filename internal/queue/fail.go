@@ -183,11 +183,14 @@ func (m *Machine) discard(it *Item, f message.Failure, why string) {
 // ownDeadLetter reports whether the item lies where its own dead letters go, or
 // is a dead letter already: one must not make another (R-EDGE-04, R-EDGE-28).
 func (m *Machine) ownDeadLetter(it *Item) bool {
-	if o := it.Overlay; o != nil && o.Added[FailureCause] != nil {
+	if isDeadLetter(it) {
 		return true
 	}
 	return m.o.Rules.DeadLetter.Target(m.o.Destination, m.o.Subscription) == m.o.Destination
 }
+
+// isDeadLetter reports whether an item came here because it failed elsewhere.
+func isDeadLetter(it *Item) bool { return it.Overlay != nil && it.Overlay.Added[FailureCause] != nil }
 
 // FailureCause is the property of a dead letter that tells why it is one.
 const FailureCause = "dlqDeliveryFailureCause"
@@ -241,6 +244,7 @@ func (m *Machine) schedule(it *Item) {
 	if len(m.due.items) > m.o.Scheduled {
 		m.far = append(m.far, it)
 	}
+	m.supersede(it)
 }
 
 // hold puts an item in its old place and keeps it from one connection until a time.
@@ -286,6 +290,7 @@ func (m *Machine) gone(it *Item) {
 	m.notOut(it)
 	delete(m.values, it.Position)
 	m.atClient(it, false)
+	m.outOfSight(it)
 	m.noteLeft(it)
 	m.expiry.remove(it)
 	m.unmark(it, false)

@@ -70,6 +70,9 @@ type Item struct {
 	turn   uint64           // the turn that stored it
 	mark   *mark            // the stored mark that names it
 	header *message.Message // headers and properties alone, once a selector needed them
+
+	value  string // by which a last-value queue compares it; known where valued
+	valued bool
 }
 
 // A Share is a message in memory that items of several queues have: its bytes are

@@ -156,6 +156,7 @@ func (m *Machine) putWaiting(it *Item) {
 	it.place, it.rank = waiting, it.Position
 	m.lane(it.lane).waiting.insertByRank(it)
 	m.reoffer(it)
+	m.supersede(it)
 }
 
 // putReturned puts an item at the end of those that go before all waiting ones.
@@ -165,6 +166,7 @@ func (m *Machine) putReturned(it *Item) {
 	it.place, it.rank = returned, l.last
 	l.returned.pushBack(it)
 	m.keepOrder(it)
+	m.supersede(it)
 }
 
 // reoffer shows a waiting item to the consumers that have looked past it.

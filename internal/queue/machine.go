@@ -25,6 +25,9 @@ type Options struct {
 	Grouped bool
 	// Gather lets the queue wait for consumers before it begins.
 	Gather Gather
+	// LastValue is the property of which a queue keeps the newest message of each
+	// value alone; empty: it keeps all.
+	LastValue string
 	// Bounds are how much it may have.
 	Bounds Bounds
 	// Tells are the events that are told only on request.
@@ -88,9 +91,10 @@ type Machine struct {
 	txs          map[string][]*Item
 	producers    producers
 	groups       groups
-	gathersUntil int64    // 0: it hands out
-	purges       bool     // nothing that is there is kept (Bounds.Purge)
-	due          itemHeap // scheduled items, by when they may go
+	gathersUntil int64            // 0: it hands out
+	purges       bool             // nothing that is there is kept (Bounds.Purge)
+	newest       map[string]*Item // of a last-value queue, those that wait in memory, by value
+	due          itemHeap         // scheduled items, by when they may go
 	horizons     [indexes]horizon
 	far          []*Item  // scheduled in this turn, where too many are in memory
 	holds        itemHeap // waiting items held back from a connection, by when that ends
@@ -123,6 +127,7 @@ func New(o Options) *Machine {
 		txs:       map[string][]*Item{},
 		producers: newProducers(),
 		groups:    newGroups(),
+		newest:    map[string]*Item{},
 		due:       itemHeap{key: dueKey, at: dueIndex},
 		holds:     itemHeap{key: holdKey, at: holdIndex},
 		expiry:    itemHeap{key: expiryKey, at: expiryIndex},

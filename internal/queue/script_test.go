@@ -268,7 +268,10 @@ func (s *script) options(a *args) {
 		Window:      int(a.int("window", 0)),
 		Bounds:      Bounds{Consumers: int(a.int("max-consumers", 0)), Ring: a.int("ring-size", 0), Purge: a.has("purge")},
 		Read:        func(e *message.Entry) (*message.Message, error) { return s.read(e) },
-		Properties:  func(*message.Message, string) (selector.Value, bool) { return selector.Value{}, false },
+		LastValue:   a.text("last-value", ""),
+		Properties: func(m *message.Message, name string) (selector.Value, bool) {
+			return selector.StringValue(m.Type), name == "type" && m.Type != ""
+		},
 	}
 	if a.has("limit") || a.has("delay") {
 		p := redelivery.DefaultPolicy()
