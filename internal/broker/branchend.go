@@ -387,14 +387,11 @@ func (br *branch) foretell(ctx context.Context, batch *records.Batch, end queue.
 	return stored, nil
 }
 
-// maxForetoldBytes bounds what a rollback adds to the batch that makes it true, which the
-// store must be able to take. Of tens of thousands of messages the rest is counted after it.
-const maxForetoldBytes = 4 << 20
-
-// writeForetold writes what a rollback counts of one item, if it belongs into the batch.
+// writeForetold writes what a rollback counts of one item, if it belongs into the batch,
+// which the store must be able to take: of many thousands the rest is counted after it.
 func (d *destination) writeForetold(b *records.Batch, f *queue.Foretold) bool {
 	it := f.Item
-	if !it.Stored || it.Transient || b.SizeBytes() > maxForetoldBytes {
+	if !it.Stored || it.Transient || b.SizeBytes() > d.b.splitBytes() {
 		return false
 	}
 	after := *it

@@ -26,12 +26,18 @@ func (d *destination) commit() {
 		return
 	}
 	w := turnWriter{d: d, group: g, relaxed: true, quiet: true}
-	for i := range g.effects {
-		if e := &g.effects[i]; e.ForStore() {
+	if weight(g.effects) > d.b.splitBytes() {
+		for _, e := range w.storeApart(g.effects) {
 			w.store(e)
 		}
+	} else {
+		for i := range g.effects {
+			if e := &g.effects[i]; e.ForStore() {
+				w.store(e)
+			}
+		}
 	}
-	w.direct = w.err == nil && g.batch.Empty() && len(g.actions) == 0 && d.out.idle()
+	w.direct = w.err == nil && g.parts == nil && g.batch.Empty() && len(g.actions) == 0 && d.out.idle()
 	for i := range g.effects {
 		if e := &g.effects[i]; !e.ForStore() {
 			w.world(e)

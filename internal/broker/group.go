@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
@@ -18,8 +19,10 @@ type group struct {
 	gains    []gain
 	answered func(error) // the method value of committed, made once
 	putOff   bool        // the batch may go to the disk a little later
-	ready    bool
-	err      error // of the commit: what is told then is that it failed
+	// parts is why one of the groups failed that a turn was parted into; nil: it was not.
+	parts *atomic.Pointer[error]
+	ready bool
+	err   error // of the commit: what is told then is that it failed
 }
 
 // A gain is an item that another destination gets by a batch.
@@ -33,15 +36,19 @@ const maxKept = 4 * maxTurnEffects
 
 // turnGroup is the group of the present turn.
 func (d *destination) turnGroup() *group {
-	if d.group != nil {
-		return d.group
+	if d.group == nil {
+		d.group = d.freshGroup()
 	}
+	return d.group
+}
+
+func (d *destination) freshGroup() *group {
 	g, _ := d.b.groups.Get().(*group)
 	if g == nil {
 		g = &group{}
 		g.answered = g.committed
 	}
-	g.d, d.group = d, g
+	g.d = d
 	return g
 }
 
@@ -52,7 +59,7 @@ func (g *group) free() {
 	g.effects = emptied(g.effects)
 	g.actions = emptied(g.actions)
 	g.gains = emptied(g.gains)
-	g.d, g.ready, g.putOff, g.err = nil, false, false, nil
+	g.d, g.ready, g.putOff, g.err, g.parts = nil, false, false, nil, nil
 	b.groups.Put(g)
 }
 
@@ -70,6 +77,9 @@ func (g *group) committed(err error) {
 	d := g.d
 	if err != nil {
 		err = fmt.Errorf("commit %s: %w", d.label(), err)
+		if g.parts != nil {
+			g.parts.CompareAndSwap(nil, &err)
+		}
 		g.undo()
 	} else {
 		for _, x := range g.gains {
@@ -80,6 +90,17 @@ func (g *group) committed(err error) {
 	if err != nil && !d.b.stop.Load() { // else nobody waits for it any more
 		d.b.running.Go(func() { d.fail(err) })
 	}
+}
+
+// failed is why what the group tells the world is not true; nil: it is. All groups before
+// it have been let out.
+func (g *group) failed() error {
+	if g.err == nil && g.parts != nil {
+		if err := g.parts.Load(); err != nil {
+			return *err
+		}
+	}
+	return g.err
 }
 
 // undo takes back what other destinations were told to expect.

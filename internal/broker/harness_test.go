@@ -28,6 +28,8 @@ type house struct {
 	mu     sync.Mutex
 	set    func(*Options)
 	n      int
+	// batchBytes bounds what the store takes in one batch; 0: nothing does.
+	batchBytes int
 }
 
 // inHouse runs f in a bubble of virtual time with a broker.
@@ -54,7 +56,7 @@ func (h *house) open() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	rec, err := records.Open(h.t.Context(), shard, records.Options{})
+	rec, err := records.Open(h.t.Context(), shard, records.Options{BatchBytes: h.batchBytes})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -44,8 +44,9 @@ func (r *release) done(g *group, err error) {
 		r.groups[0] = nil
 		r.groups = r.groups[1:]
 		r.mu.Unlock()
+		failed := next.failed()
 		for i := range next.actions {
-			next.actions[i].perform(next.err)
+			next.actions[i].perform(failed)
 		}
 		next.free()
 		r.mu.Lock()

@@ -86,6 +86,9 @@ func Open(ctx context.Context, shard store.Shard, o Options) (*Records, error) {
 	return r, nil
 }
 
+// BatchBytes is above what size a batch is refused; 0: none is.
+func (r *Records) BatchBytes() int { return r.batchBytes }
+
 func (r *Records) loadQueues() error {
 	prefix := []byte{byte(kindQueue)}
 	return r.scan(prefix, successor(prefix), 5, 0, func(k []byte, f *reader) bool {
