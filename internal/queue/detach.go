@@ -29,7 +29,7 @@ func (m *Machine) had(k *Consumer, c Detach) func(*Item) bool {
 	// Nobody knows. Charged are what DELIVERED acks cover, and the next one in
 	// hand-out order, which the session was at. What the open transaction had
 	// acknowledged is charged by its rollback.
-	next := c.Charge && !k.announced()
+	next := c.Charge && !k.announced() && !k.closing()
 	return func(it *Item) bool {
 		switch {
 		case it.attempt == charged || it.tx != "":

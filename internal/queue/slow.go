@@ -62,6 +62,7 @@ type slowness struct {
 	times     int   // how often it came to be slow, since it was well for a while
 	unacked   int64 // when SlowLimits.Unacked is looked at; 0: not before something happens
 	aborted   bool
+	abortedAt int64
 	// The present period of SlowLimits.Rate.
 	rateEnds int64 // when it ends; 0: none has begun
 	acked    int   // acknowledged in it
@@ -204,7 +205,7 @@ func (m *Machine) unackedUntil(c *Consumer) int64 {
 // becomes of a message that its application has. Until it is detached what it alone
 // may have, of groups or as the exclusive one, waits for that.
 func (m *Machine) abort(c *Consumer, cause message.Cause, text string) {
-	c.aborted = true
+	c.aborted, c.abortedAt = true, m.now
 	m.emit(Effect{Kind: Abort, Consumer: c, Cause: cause, End: m.o.Slow.End, Text: text})
 }
 
@@ -220,5 +221,9 @@ func (m *Machine) setSlow(l SlowLimits) {
 		}
 	}
 }
+
+// closing reports whether an aborted consumer has acknowledged something since: then it
+// is closing, and its application is at nothing that it still has.
+func (c *Consumer) closing() bool { return c.aborted && c.progress > c.abortedAt }
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -175,6 +175,21 @@ func TestAbortedConsumersGetNothing(t *testing.T) {
 	}
 }
 
+// TestWhatAnAbortedConsumerIsAtFails, unless it has acknowledged that as it closes.
+func TestWhatAnAbortedConsumerIsAtFails(t *testing.T) {
+	t.Parallel()
+	for acks, want := range map[int]int64{0: 1, 1: 0} {
+		s := newSlowTrial(Options{Redelivers: true, Slow: SlowLimits{Unacked: 1000}}, 10)
+		s.send(3)
+		s.sleep(1.5)
+		s.ack(acks)
+		s.do(Detach{Consumer: "c", Last: UnknownLast, Cause: message.AckTimeout, Charge: true})
+		if st := s.m.Stats(); st.Failed != want || st.Waiting != int64(3-acks) {
+			t.Errorf("%d acknowledged: %+v", acks, st)
+		}
+	}
+}
+
 // TestSlowLimitsChange: a reload holds for consumers that are slow already.
 func TestSlowLimitsChange(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,6 @@ import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
 import javax.jms.TextMessage;
-import javax.jms.Topic;
 import org.apache.activemq.advisory.AdvisorySupport;
 import org.apache.activemq.advisory.ConsumerEvent;
 import org.apache.activemq.advisory.ConsumerEventSource;
@@ -35,40 +34,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class AdvisoryTest {
     @RegisterExtension static final Broker broker = Broker.with("advisories.xml");
 
-    /** Someone who subscribes to an advisory topic. */
-    private static final class Watcher implements AutoCloseable {
-        private final Client client;
-        private final BlockingQueue<ActiveMQMessage> seen = new LinkedBlockingQueue<>();
-
-        Watcher(Topic topic) throws Exception {
-            client = Client.open(broker.url());
-            client.auto().createConsumer(topic).setMessageListener(m -> seen.add((ActiveMQMessage) m));
-        }
-
-        ActiveMQMessage next() throws Exception {
-            ActiveMQMessage m = seen.poll(Mail.SOON, TimeUnit.MILLISECONDS);
-            assertNotNull(m, "no advisory");
-            return m;
-        }
-
-        /** Passes over what other tests brought about. */
-        ActiveMQMessage about(String text) throws Exception {
-            ActiveMQMessage m = next();
-            while (!String.valueOf(m.getDataStructure()).contains(text)) {
-                m = next();
-            }
-            return m;
-        }
-
-        @Override
-        public void close() throws Exception {
-            client.close();
-        }
-    }
-
     @Test
     void connections() throws Exception {
-        try (Watcher w = new Watcher(AdvisorySupport.getConnectionAdvisoryTopic())) {
+        try (Watcher w = new Watcher(broker.url(), AdvisorySupport.getConnectionAdvisoryTopic())) {
             String id;
             try (Client c = Client.to(broker.url()).clientId(Mail.unique("joiner")).open()) {
                 ActiveMQMessage joined = w.about(c.connection.getClientID());
@@ -84,7 +52,7 @@ class AdvisoryTest {
     @Test
     void queues() throws Exception {
         String name = Mail.unique("created");
-        try (Watcher w = new Watcher(AdvisorySupport.QUEUE_ADVISORY_TOPIC); Client c = Client.open(broker.url())) {
+        try (Watcher w = new Watcher(broker.url(), AdvisorySupport.QUEUE_ADVISORY_TOPIC); Client c = Client.open(broker.url())) {
             Mail.send(broker.url(), name, "m0");
             DestinationInfo added = (DestinationInfo) w.about(name).getDataStructure();
             assertEquals(name, added.getDestination().getPhysicalName());
@@ -134,7 +102,7 @@ class AdvisoryTest {
     @Test
     void producers_are_described() throws Exception {
         ActiveMQDestination topic = Client.destination("topic://" + Mail.unique("described"));
-        try (Watcher w = new Watcher(AdvisorySupport.getProducerAdvisoryTopic(topic)); Client c = Client.open(broker.url())) {
+        try (Watcher w = new Watcher(broker.url(), AdvisorySupport.getProducerAdvisoryTopic(topic)); Client c = Client.open(broker.url())) {
             c.auto().createProducer(topic);
             assertEquals(topic, ((ProducerInfo) w.next().getDataStructure()).getDestination());
         }
@@ -144,8 +112,8 @@ class AdvisoryTest {
     @Test
     void expired_and_dead() throws Exception {
         ActiveMQDestination queue = Client.destination(Mail.unique("mortal"));
-        try (Watcher expired = new Watcher(AdvisorySupport.getExpiredMessageTopic(queue));
-             Watcher dead = new Watcher(AdvisorySupport.getMessageDLQdAdvisoryTopic(queue));
+        try (Watcher expired = new Watcher(broker.url(), AdvisorySupport.getExpiredMessageTopic(queue));
+             Watcher dead = new Watcher(broker.url(), AdvisorySupport.getMessageDLQdAdvisoryTopic(queue));
              Client c = Client.to(broker.url()).limit(0).open()) {
             Session s = c.transacted();
             MessageConsumer consumer = s.createConsumer(queue);
@@ -176,9 +144,9 @@ class AdvisoryTest {
     @Test
     void what_the_policy_asks_for() throws Exception {
         ActiveMQDestination queue = Client.destination(Mail.unique("told.about"));
-        try (Watcher delivered = new Watcher(AdvisorySupport.getMessageDeliveredAdvisoryTopic(queue));
-             Watcher consumed = new Watcher(AdvisorySupport.getMessageConsumedAdvisoryTopic(queue));
-             Watcher slow = new Watcher(AdvisorySupport.getSlowConsumerAdvisoryTopic(queue));
+        try (Watcher delivered = new Watcher(broker.url(), AdvisorySupport.getMessageDeliveredAdvisoryTopic(queue));
+             Watcher consumed = new Watcher(broker.url(), AdvisorySupport.getMessageConsumedAdvisoryTopic(queue));
+             Watcher slow = new Watcher(broker.url(), AdvisorySupport.getSlowConsumerAdvisoryTopic(queue));
              Client c = Client.to(broker.url()).prefetch(2).open()) {
             Session s = c.auto();
             MessageConsumer consumer = s.createConsumer(queue);
@@ -199,7 +167,7 @@ class AdvisoryTest {
     @Test
     void with_the_body() throws Exception {
         ActiveMQDestination queue = Client.destination(Mail.unique("whole.body"));
-        try (Watcher consumed = new Watcher(AdvisorySupport.getMessageConsumedAdvisoryTopic(queue))) {
+        try (Watcher consumed = new Watcher(broker.url(), AdvisorySupport.getMessageConsumedAdvisoryTopic(queue))) {
             Mail.send(broker.url(), queue.getPhysicalName(), "kept");
             Mail.take(broker.url(), queue.getPhysicalName(), 1);
             assertEquals("kept", ((ActiveMQTextMessage) consumed.next().getDataStructure()).getText());
@@ -210,7 +178,7 @@ class AdvisoryTest {
     @Test
     void no_consumer() throws Exception {
         ActiveMQDestination topic = Client.destination("topic://" + Mail.unique("told.nobody"));
-        try (Watcher w = new Watcher(AdvisorySupport.getNoTopicConsumersAdvisoryTopic(topic)); Client c = Client.open(broker.url())) {
+        try (Watcher w = new Watcher(broker.url(), AdvisorySupport.getNoTopicConsumersAdvisoryTopic(topic)); Client c = Client.open(broker.url())) {
             Session s = c.auto();
             MessageProducer p = s.createProducer(topic);
             p.setDeliveryMode(DeliveryMode.NON_PERSISTENT);
