@@ -287,7 +287,7 @@ func (c *Connection) consumerControlLocked(m *wire.ConsumerControl) {
 	switch {
 	case k == nil:
 	case m.Close:
-		k.removeLocked()
+		k.leaveLocked() // else the broker would guess what its application had (R-BRK-40)
 		k.failure = &Error{Op: "consumer on " + k.from.String(), Kind: ErrClosed, Text: "the broker has closed it"}
 		c.events.post(event{err: k.failure})
 		k.session.changed.ring()

@@ -305,6 +305,11 @@ func (k *Consumer) finishLocked() {
 	if k.session.Transacted() && k.in.unseen() > 0 {
 		return
 	}
+	k.leaveLocked()
+}
+
+// leaveLocked forgets a consumer, and tells the broker what its application had.
+func (k *Consumer) leaveLocked() {
 	s, c := k.session, k.session.c
 	k.in.flush(c.now())
 	s.flushLocked(k)

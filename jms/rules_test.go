@@ -181,6 +181,10 @@ func TestConsumerControl(t *testing.T) {
 		if _, err := k.Receive(t.Context()); !errors.Is(err, ErrClosed) {
 			t.Errorf("receive: %v", err)
 		}
+		rest(time.Second)
+		if n := r.Broker().Consumers(message.Destination{Kind: message.Queue, Name: "A"}); n != 0 {
+			t.Errorf("the broker has not heard of it: it has %d consumers", n)
+		}
 		ok(t, c.Close())
 	})
 }
