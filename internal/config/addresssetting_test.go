@@ -463,6 +463,33 @@ func TestQueueSettings(t *testing.T) {
 	}
 }
 
+// TestSlowConsumerSettings is slow-consumer-threshold and what goes with it: only a
+// threshold above 0 looks for slow consumers.
+func TestSlowConsumerSettings(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		root string
+		set  []string
+		want *SlowConsumers
+	}{
+		"none":             {hornetQRoot, []string{"slow-consumer-policy", "KILL", "slow-consumer-check-period", "9"}, nil},
+		"switched off":     {hornetQRoot, []string{"slow-consumer-threshold", "-1", "slow-consumer-policy", "KILL"}, nil},
+		"told by default":  {hornetQRoot, []string{"slow-consumer-threshold", "10"}, &SlowConsumers{MinRate: 10, CheckPeriod: 5 * time.Second, AbortConnection: true, Notify: true}},
+		"killed":           {hornetQRoot, []string{"slow-consumer-threshold", "10", "slow-consumer-policy", "KILL", "slow-consumer-check-period", "60"}, &SlowConsumers{MinRate: 10, CheckPeriod: time.Minute, AbortConnection: true}},
+		"in Artemis' unit": {artemisRoot, []string{"slow-consumer-threshold", "90", "slow-consumer-threshold-measurement-unit", "MESSAGES_PER_MINUTE", "slow-consumer-policy", "NOTIFY"}, &SlowConsumers{MinRate: 1.5, CheckPeriod: 5 * time.Second, AbortConnection: true, Notify: true}},
+	} {
+		e := coreConfig(t, tt.root, settingsXML(append([]string{"#"}, tt.set...))).Resolver().Policy(queueNamed("x"))
+		if diff := cmp.Diff(tt.want, e.SlowConsumers); diff != "" || e.Advisories.ForSlowConsumers != (tt.want != nil) {
+			t.Errorf("%s (-want +got), told %v:\n%s", name, e.Advisories.ForSlowConsumers, diff)
+		}
+	}
+	for _, c := range [][2]string{{setSlowPolicy, "kill"}, {setSlowUnit, "SECONDS"}, {setSlowPeriod, "0"}} {
+		if err := checkSlow(c[0], c[1]); err == nil {
+			t.Errorf("%s %s is no error", c[0], c[1])
+		}
+	}
+}
+
 // TestFullAddresses is address-full-policy: it holds where a limit is given.
 func TestFullAddresses(t *testing.T) {
 	t.Parallel()

@@ -121,6 +121,44 @@ func TestExplainNamesTheLineBehindEachValue(t *testing.T) {
 	}
 }
 
+// TestExplainSlowConsumers names the lines of both strategies.
+func TestExplainSlowConsumers(t *testing.T) {
+	t.Parallel()
+	c := load(t, `<broker><destinationPolicy><policyMap><policyEntries>
+<policyEntry topic=">" strictOrderDispatch="true">
+  <pendingMessageLimitStrategy>
+    <prefetchRatePendingMessageLimitStrategy
+       multiplier="2.5"/>
+  </pendingMessageLimitStrategy>
+  <messageEvictionStrategy>
+    <uniquePropertyMessageEvictionStrategy propertyName="STOCK"/>
+  </messageEvictionStrategy>
+  <slowConsumerStrategy>
+    <abortSlowConsumerStrategy maxSlowDuration="5000"
+       abortConnection="true"/>
+  </slowConsumerStrategy>
+  <subscriptionRecoveryPolicy>
+    <retainedMessageSubscriptionRecoveryPolicy><wrapped><lastImageSubscriptionRecoveryPolicy/></wrapped></retainedMessageSubscriptionRecoveryPolicy>
+  </subscriptionRecoveryPolicy>
+</policyEntry></policyEntries></policyMap></destinationPolicy></broker>`)
+	x := explain(t, c, "topic://T")
+	for name, want := range map[string]string{
+		"strictOrderDispatch":               "true by f:2",
+		"backlog.windows":                   `2.5 by f:5 multiplier="2.5"`,
+		"backlog.limit":                     `-1 by f:4 pendingMessageLimitStrategy="prefetchRatePendingMessageLimitStrategy"`,
+		"backlog.evict":                     `superseded by f:8 messageEvictionStrategy="uniquePropertyMessageEvictionStrategy"`,
+		"backlog.property":                  `STOCK by f:8 propertyName="STOCK"`,
+		"slowConsumers.maxSlowDuration":     "5s by f:11",
+		"slowConsumers.abortConnection":     "true by f:12",
+		"slowConsumers.maxTimeSinceLastAck": "0s by default",
+		"recovery":                          `count 1, bytes 0, age 0s, retained by f:15 recovery="retainedMessageSubscriptionRecoveryPolicy"`,
+	} {
+		if got := decided(x, name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestExplainOurOwnYAML(t *testing.T) {
 	t.Parallel()
 	c := load(t, `policies:

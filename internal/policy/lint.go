@@ -103,6 +103,7 @@ var codes = map[string]string{
 	"drop-without-policy":      "what a client gives up is gone where no policy is for it",
 	"drop-dead-letters":        "what would become a dead letter is gone (R-DLQ-40)",
 	"duplicates-vanish":        "what a client takes for a duplicate is gone (R-EDGE-09)",
+	"backlog-unused":           "a backlog of queues, of which nothing is ever evicted",
 	"limit-unused":             "a memoryLimit that stops nobody, as what waits is in the store",
 	"drop-when-full":           "what is sent to a full destination is gone",
 	"more":                     "there are more findings than are shown",
@@ -121,7 +122,7 @@ type linter struct {
 // become notes.
 func Lint(c *config.Config, notices []config.Notice, client Client) Report {
 	l := &linter{c: c, resolver: c.Resolver(), client: client}
-	for _, check := range []func(*linter){overlaps, unmatchable, unused, shadowed, policies, strategies, addresses, producerLimits, withoutScheduler} {
+	for _, check := range []func(*linter){overlaps, unmatchable, unused, shadowed, policies, strategies, addresses, producerLimits, backlogs, withoutScheduler} {
 		check(l)
 	}
 	for _, n := range notices {

@@ -37,6 +37,8 @@ var lintCases = map[string]struct {
 }{
 	"nothing":                                            {"", "6", nil},
 	"a limit that stops nobody":                          {"policies:\n  - queue: Q\n    limits:\n      maxBytes: 1 mb\n      queues: false\n", "6", []string{"5 note limit-unused"}},
+	"a queue's backlog":                                  {"policies:\n  - queue: Q\n    backlog:\n      limit: 7\n", "6", []string{"4 note backlog-unused"}},
+	"a topic's backlog":                                  {"policies:\n  - topic: T\n    backlog:\n      limit: 7\n", "6", nil},
 	"a limit":                                            {"policies:\n  - queue: Q\n    limits:\n      maxBytes: 1 mb\n", "6", nil},
 	"a topic's limit":                                    {"policies:\n  - topic: T\n    limits: {maxBytes: 1 mb, queues: false}\n", "6", nil},
 	"a limit that drops":                                 {"policies:\n  - queue: Q\n    limits:\n      maxMessages: 7\n      onFull: drop\n", "6", []string{"5 warning drop-when-full"}},
