@@ -75,10 +75,16 @@ func BenchmarkDispatch(b *testing.B) {
 		Persistent: true, Priority: 4, Kind: message.TextBody, Format: message.OpenWire, Body: make([]byte, 1024)}
 	d := broker.Delivery{Consumer: "ID:host.example-40001-1700000000000-0:1:1:1", Destination: m.Destination, Message: m, Entry: message.Entry{Position: 7, ID: m.ID}}
 	out := newOutbox(Limits{Deliveries: 1 << 30}.withDefaults(), new(stock), func(err error) { b.Error(err) })
-	out.negotiated(benchSettings)
 	w := newWriter(out, io.Discard, clock.System{})
-	ended := make(chan error)
-	go func() { ended <- w.run(context.Background()) }()
+	ended := make(chan error, 1)
+	out.start = func() {
+		go func() {
+			if over, err := w.run(); over || err != nil {
+				ended <- err
+			}
+		}()
+	}
+	out.negotiated(benchSettings)
 	b.SetBytes(1024)
 	b.ReportAllocs()
 	n := 0

@@ -14,7 +14,8 @@
 //
 //   - what the client has opened (sessions, producers, consumers, transactions),
 //     and the decoder: the reader, which is the goroutine that called Serve;
-//   - the encoder and what it remembers of ids: the writer;
+//   - the encoder and what it remembers of ids: the writer, whose goroutine is there
+//     while there is something to write;
 //   - the socket's end: the session's context, at whose end it is closed;
 //   - the outbox and the pulse are shared, and say themselves by what they are guarded.
 //

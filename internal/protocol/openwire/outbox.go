@@ -43,15 +43,15 @@ func (t *tally) count(i *item) {
 type outbox struct {
 	limits   Limits
 	stock    *stock
-	overflow func(error)   // called, without the lock, when too much waits
-	wake     chan struct{} // holds one token while there is something to take
+	overflow func(error) // called, without the lock, when too much waits
+	start    func()      // begins to write; called with the lock, while nobody writes
 
 	mu      sync.Mutex
 	waiting *piece // the first of a list; nil: there is nothing
 	last    *piece // where items are added
 	tally          // of what is not written yet
 	sent    uint64 // commands and deliveries ever added, but for keep-alives
-	writing bool   // the writer has not come back for more
+	writing bool   // somebody writes, or has begun to
 	ended   bool   // nothing is added any more, and the writer goes when all is written
 	room    chan struct{}
 	handed  map[string]*handed // of consumers of several queues
@@ -60,7 +60,7 @@ type outbox struct {
 var errTooSlow = errors.New("the client reads too slowly: too many dispatches wait")
 
 func newOutbox(l Limits, s *stock, overflow func(error)) *outbox {
-	return &outbox{limits: l, stock: s, overflow: overflow, wake: make(chan struct{}, 1)}
+	return &outbox{limits: l, stock: s, overflow: overflow, start: func() {}}
 }
 
 // post adds a command.
@@ -86,8 +86,8 @@ func (o *outbox) add(i item, counts bool) {
 	if counts {
 		o.sent++
 	}
+	o.writeLocked()
 	o.mu.Unlock()
-	o.signal()
 }
 
 // Deliver implements broker.Sink. Beyond the limit for bodies in memory the
@@ -112,8 +112,8 @@ func (o *outbox) Deliver(d broker.Delivery) {
 	o.deliveries++
 	o.sent++
 	over := o.deliveries > o.limits.Deliveries
+	o.writeLocked()
 	o.mu.Unlock()
-	o.signal()
 	if over {
 		o.overflow(errTooSlow)
 	}
@@ -133,21 +133,29 @@ func (o *outbox) nextLocked() *item {
 	return &o.last.items[o.last.n-1]
 }
 
-func (o *outbox) signal() {
-	select {
-	case o.wake <- struct{}{}:
-	default: // the token that is there serves for this one too
+// writeLocked has what waits written.
+func (o *outbox) writeLocked() {
+	if !o.writing {
+		o.writing = true
+		o.start()
 	}
 }
 
-// take gets all that waits; nil: there is nothing. more is false where nothing will
-// follow.
-func (o *outbox) take() (taken *piece, more bool) {
+// take gets all that waits; nil: there is nothing.
+func (o *outbox) take() (taken *piece) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	taken, o.waiting, o.last = o.waiting, nil, nil
-	o.writing = taken != nil
-	return taken, o.writing || !o.ended
+	return taken
+}
+
+// rest ends the writing if nothing waits: what comes then starts it anew. over says that
+// nothing will come.
+func (o *outbox) rest() (rests, over bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.writing = o.waiting != nil
+	return !o.writing, o.ended
 }
 
 // written says how much of what was taken has been written.
@@ -183,17 +191,18 @@ func (o *outbox) wait(ctx context.Context) error {
 	}
 }
 
-// finish lets the writer end once everything that waits is written.
+// finish lets nothing be added any more. The writer learns of it when everything that
+// waits is written.
 func (o *outbox) finish() {
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.ended = true
-	o.mu.Unlock()
-	o.signal()
+	o.writeLocked()
 }
 
 // activity is how much was ever added, and whether something is being written.
 func (o *outbox) activity() (sent uint64, busy bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.sent, o.writing || o.waiting != nil
+	return o.sent, o.writing
 }

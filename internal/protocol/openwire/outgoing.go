@@ -18,9 +18,9 @@ const memoIDs = 256
 // An outgoing turns deliveries into dispatches. What it returns is good until its
 // next call. Its owner is the writer.
 type outgoing struct {
-	consumers    map[string]*wire.ConsumerID
-	producers    map[string]*wire.ProducerID
-	destinations map[message.Destination]*wire.Destination
+	consumers    memo[string, wire.ConsumerID]
+	producers    memo[string, wire.ProducerID]
+	destinations memo[message.Destination, wire.Destination]
 
 	frame      wire.MessageDispatch
 	message    wire.Message
@@ -50,7 +50,7 @@ func (o *outgoing) rename(id message.ID) {
 
 // dispatch is d as a command. now is brokerOutTime.
 func (o *outgoing) dispatch(d *broker.Delivery, now int64) (*wire.MessageDispatch, error) {
-	consumer, err := memo(&o.consumers, d.Consumer, wire.ParseConsumerID)
+	consumer, err := o.consumers.of(d.Consumer, wire.ParseConsumerID)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (o *outgoing) fill(m *message.Message) error {
 // messageID is id on the wire, and its producer. Java needs a producer: one that
 // no OpenWire client could have is made up for ids of other protocols.
 func (o *outgoing) messageID(id message.ID) (wire.MessageID, *wire.ProducerID) {
-	producer, err := memo(&o.producers, id.Producer, wire.ParseProducerID)
+	producer, err := o.producers.of(id.Producer, wire.ParseProducerID)
 	if producer == nil {
 		producer = &wire.ProducerID{ConnectionID: id.Producer}
 	}
@@ -155,26 +155,41 @@ func (o *outgoing) merged(m *message.Message, hint bool, delay int64) ([]byte, e
 }
 
 func (o *outgoing) destination(d message.Destination) *wire.Destination {
-	w, _ := memo(&o.destinations, d, func(d message.Destination) (wire.Destination, error) { return *wire.NewDestination(d), nil })
+	w, _ := o.destinations.of(d, func(d message.Destination) (wire.Destination, error) { return *wire.NewDestination(d), nil })
 	return w
 }
 
-// memo makes a value from a key, or finds what it has made of it before. The map
-// is emptied when it is full. The zero key gives nil.
-func memo[K comparable, V any](m *map[K]*V, key K, parse func(K) (V, error)) (*V, error) {
+// A memo remembers what was made of keys, and first of all the last one.
+type memo[K comparable, V any] struct {
+	known map[K]*V // emptied when it is full
+	key   K        // the last
+	value *V
+}
+
+// of makes a value from a key, or finds what was made of it before. The zero key gives
+// nil.
+func (m *memo[K, V]) of(key K, parse func(K) (V, error)) (*V, error) {
 	var zero K
-	if v, ok := (*m)[key]; ok || key == zero {
-		return v, nil
+	switch key {
+	case zero:
+		return nil, nil
+	case m.key:
+		return m.value, nil
 	}
-	v, err := parse(key)
-	if err != nil {
-		return nil, err
+	v, ok := m.known[key]
+	if !ok {
+		made, err := parse(key)
+		if err != nil {
+			return nil, err
+		}
+		if m.known == nil || len(m.known) >= memoIDs {
+			m.known = map[K]*V{}
+		}
+		v = &made
+		m.known[key] = v
 	}
-	if *m == nil || len(*m) >= memoIDs {
-		*m = map[K]*V{}
-	}
-	(*m)[key] = &v
-	return &v, nil
+	m.key, m.value = key, v
+	return v, nil
 }
 
 // transactionID is the id of a local transaction from its text; nil where the

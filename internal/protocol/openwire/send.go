@@ -11,10 +11,13 @@ const producerAckVersion = 3
 
 // message sends a client's message.
 func (s *session) message(c *wire.Message) error {
-	if s.client == nil || c.ProducerID == nil || s.client.producers[*c.ProducerID] == nil {
+	var p *producer
+	if s.client != nil && c.ProducerID != nil {
+		p = s.client.producers[*c.ProducerID]
+	}
+	if p == nil {
 		return exceptionf(classJMS, "message %v: its producer is not open on this connection", c.MessageID)
 	}
-	p := s.client.producers[*c.ProducerID]
 	m, err := incoming(c, p.text, s.server.o.Clock.Now().UnixMilli(), s.meant)
 	if err != nil {
 		return s.unaccepted(c, p, err)

@@ -2,7 +2,6 @@ package openwire
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +69,6 @@ func (s *Server) Serve(ctx context.Context, conn net.Conn) {
 		n.watch.end()
 	})
 	n.watch.begin()
-	n.helped.Go(func() { n.guard("writer", n.write) })
 	n.guard("reader", n.read)
 	n.end(ctx)
 }
@@ -86,6 +84,8 @@ func (s *Server) newSession(ctx context.Context, conn net.Conn) *session {
 	n.watch.s = n
 	n.out = newOutbox(s.o.Limits, &s.stock, cancel)
 	n.writer = newWriter(n.out, conn, s.o.Clock)
+	write := func() { n.guard("writer", n.write) }
+	n.out.start = func() { n.helped.Go(write) }
 	n.socket = &pulseReader{r: conn, pulse: n.pulse}
 	n.small = bufio.NewReaderSize(n.socket, readBufferBytes)
 	n.in = n.small
@@ -119,9 +119,14 @@ func (s *session) read() error {
 	return nil
 }
 
-// write ends the session when it has written everything, which it only has after
-// the outbox's end.
-func (s *session) write() error { return cmp.Or(s.writer.run(s.ctx), errShutdown) }
+// write writes what waits, and ends the session when nothing will follow.
+func (s *session) write() error {
+	over, err := s.writer.run()
+	if over {
+		return errShutdown
+	}
+	return err
+}
 
 // end takes the client's connection back, writes what is left to be written to a
 // client that listens, and waits for the goroutines.

@@ -9,7 +9,7 @@ import (
 const (
 	// readBufferBytes is how much is read from the socket at once, and
 	// largeReadBytes how much of a client that sends more than that.
-	readBufferBytes = 4 << 10
+	readBufferBytes = 2 << 10
 	largeReadBytes  = 32 << 10
 	// stockBytes is the largest buffer that is kept for use again.
 	stockBytes = 2 * flushBytes

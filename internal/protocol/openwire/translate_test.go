@@ -238,8 +238,8 @@ func TestMemoForgets(t *testing.T) {
 		o.messageID(message.ID{Producer: (&wire.ProducerID{ConnectionID: "c", Value: i}).String()})
 		o.destination(message.Destination{Kind: message.Queue, Name: string(rune('a' + i))})
 	}
-	if len(o.producers) > memoIDs || len(o.destinations) > memoIDs {
-		t.Errorf("remembers %d producers, %d destinations", len(o.producers), len(o.destinations))
+	if len(o.producers.known) > memoIDs || len(o.destinations.known) > memoIDs {
+		t.Errorf("remembers %d producers, %d destinations", len(o.producers.known), len(o.destinations.known))
 	}
 }
 

@@ -1,7 +1,6 @@
 package openwire
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +16,8 @@ import (
 // the most it gives to one Write, so that the progress of large frames is seen.
 const flushBytes = 64 << 10
 
-// A writer encodes what an outbox holds and writes it. Its fields belong to the
-// goroutine of run, but for since.
+// A writer encodes what an outbox holds and writes it. It has a goroutine only while
+// there is something to write. Its fields belong to run, but for since.
 type writer struct {
 	out   *outbox
 	conn  io.Writer
@@ -38,17 +37,17 @@ func newWriter(out *outbox, conn io.Writer, c clock.Clock) *writer {
 	return &writer{out: out, conn: conn, clock: c, enc: wire.NewEncoder()}
 }
 
-// run writes until everything is written after the outbox's end, until ctx ends,
-// or until the connection fails.
-func (w *writer) run(ctx context.Context) error {
+// run writes until nothing waits, or until the connection fails. over says that
+// everything is written and nothing will follow. It runs once at a time: whom the
+// outbox starts.
+func (w *writer) run() (over bool, err error) {
 	for {
-		taken, more := w.out.take()
-		if taken != nil {
+		if taken := w.out.take(); taken != nil {
 			w.now = w.clock.Now().UnixMilli()
 			for taken != nil {
 				for i := range taken.items[:taken.n] {
 					if err := w.item(&taken.items[i]); err != nil {
-						return err
+						return false, err
 					}
 					taken.items[i] = item{}
 				}
@@ -58,13 +57,11 @@ func (w *writer) run(ctx context.Context) error {
 			}
 			continue // what has come meanwhile goes along
 		}
-		if err := w.flush(); err != nil || !more {
-			return err
+		if err := w.flush(); err != nil {
+			return false, err
 		}
-		select {
-		case <-w.out.wake:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if rests, over := w.out.rest(); rests {
+			return over, nil
 		}
 	}
 }

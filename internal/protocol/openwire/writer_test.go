@@ -1,11 +1,11 @@
 package openwire
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,8 +134,8 @@ func TestBatches(t *testing.T) {
 			}
 			out.finish()
 			r := &recorder{}
-			if err := newWriter(out, r, clock.System{}).run(context.Background()); err != nil {
-				t.Fatal(err)
+			if over, err := newWriter(out, r, clock.System{}).run(); err != nil || !over {
+				t.Fatal(over, err)
 			}
 			if want := c.wantWrites(r.bytes); r.writes < want || r.writes > want+want/8 {
 				t.Errorf("%d bytes in %d writes, want %d", r.bytes, r.writes, want)
@@ -160,8 +160,8 @@ func TestOutboxHoldsBodies(t *testing.T) {
 	}
 	out.negotiated(wire.Settings{Version: wire.MaxVersion})
 	out.finish()
-	if err := newWriter(out, io.Discard, clock.System{}).run(context.Background()); err != nil {
-		t.Fatal(err)
+	if over, err := newWriter(out, io.Discard, clock.System{}).run(); err != nil || !over {
+		t.Fatal(over, err)
 	}
 	if out.tally != (tally{}) {
 		t.Errorf("left over: %+v", out.tally)
@@ -173,15 +173,24 @@ func TestOutboxHoldsBodies(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsKeepLittle wants large buffers given back.
+// TestIdleConnectionsKeepLittle wants buffers given back, and no goroutine left.
 func TestIdleConnectionsKeepLittle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(context.Background())
 		out := newOutbox(Limits{}.withDefaults(), new(stock), func(err error) { t.Error(err) })
 		w := newWriter(out, io.Discard, clock.System{})
-		ended := make(chan struct{})
-		go func() { defer close(ended); _ = w.run(ctx) }()
+		var runs, ended atomic.Int64
+		out.start = func() {
+			go func() {
+				if runs.Add(1)-ended.Load() > 1 {
+					t.Error("it runs twice at once")
+				}
+				if over, err := w.run(); over || err != nil {
+					t.Error(over, err)
+				}
+				ended.Add(1)
+			}()
+		}
 		out.negotiated(wire.Settings{Version: wire.MaxVersion})
 		for i := range uint64(1000) {
 			out.Deliver(delivery(i+1, "hello"))
@@ -190,8 +199,9 @@ func TestIdleConnectionsKeepLittle(t *testing.T) {
 		if w.buf != nil || out.waiting != nil {
 			t.Errorf("kept %v and %v", w.buf, out.waiting)
 		}
-		cancel()
-		<-ended
+		if runs.Load() == 0 || runs.Load() != ended.Load() {
+			t.Errorf("of %d runs %d have ended", runs.Load(), ended.Load())
+		}
 	})
 }
 

@@ -284,7 +284,7 @@ func (r *reader) decoded(data []byte, ascii bool) string {
 const maxNameBytes = 256
 
 // A nameTable holds plain ASCII strings of late, by their place.
-type nameTable [64]string
+type nameTable [32]string
 
 func (t *nameTable) entry(data []byte) *string {
 	n := uint(len(data))

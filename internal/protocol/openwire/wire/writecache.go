@@ -84,7 +84,7 @@ func (c *writeCache) reset(size int) {
 
 // recentKeys is how many keys are found without the map, which spends most of
 // an encoding on hashing. A power of two.
-const recentKeys = 32
+const recentKeys = 16
 
 type recentKey struct {
 	key  cacheKey
