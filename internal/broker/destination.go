@@ -79,6 +79,7 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Gather:      gatherOf(&policy, sub),
 		Bounds:      boundsOf(&policy, sub),
 		LastValue:   policy.LastValue,
+		Rebalance:   policy.Rebalance,
 		Tells:       policy.Advisories.tells(sub),
 		Backlog:     policy.Backlog,
 		Slow:        policy.Slow.limits(),

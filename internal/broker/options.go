@@ -113,6 +113,8 @@ type Policy struct {
 	// message of each value alone (see queue.Options); empty: it keeps all. It counts
 	// for destinations that are made from now on.
 	LastValue string
+	// Rebalance has a queue's message groups bound anew when a consumer comes.
+	Rebalance bool
 	// OnlyDeclared refuses clients that use a destination which is not there yet.
 	OnlyDeclared bool
 	// MaxDestinations is how many destinations of a kind clients may make that Pattern

@@ -87,7 +87,7 @@ func (d *destination) setPolicy(p *Policy) {
 	d.rules, d.exclusive = p.Rules, p.Exclusive
 	d.mu.Unlock()
 	d.advisories = p.Advisories
-	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub), Bounds: boundsOf(p, d.sub), AckTimeout: p.AckTimeout.Milliseconds(),
+	d.apply(queue.SetPolicy{Rules: p.Rules, Marks: d.b.marks(d.durable, p), Tells: p.Advisories.tells(d.sub), Bounds: boundsOf(p, d.sub), Rebalance: p.Rebalance, AckTimeout: p.AckTimeout.Milliseconds(),
 		Backlog: p.Backlog, Slow: p.Slow.limits(), OneByOne: p.OneByOne})
 }
 

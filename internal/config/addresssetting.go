@@ -65,7 +65,7 @@ var settingOrder = []string{
 	setDeadLetterAddress, setAutoDeadLetter, setDeadLetterPrefix, setDeadLetterSuffix, setNoRoute,
 	setExpiryAddress, setAutoExpiry, setExpiryPrefix, setExpirySuffix,
 	setNoExpiry, setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay,
-	setExclusive, setMaxConsumers, setConsumersBefore, setDelayBefore, setRing, setPurge, setLastValueQueue, setLastValue, setLastValueKey, setAutoCreateQueues, setAutoCreateAddresses,
+	setExclusive, setGroupRebalance, setMaxConsumers, setConsumersBefore, setDelayBefore, setRing, setPurge, setLastValueQueue, setLastValue, setLastValueKey, setAutoCreateQueues, setAutoCreateAddresses,
 	setMaxBytes, setMaxMessages, setFullPolicy,
 	setSlowRate, setSlowUnit, setSlowPeriod, setSlowPolicy,
 }
@@ -236,6 +236,7 @@ func (s *AddressSettings) ofQueue(d message.Destination, m merged, p *PolicyEntr
 	p.MaxConsumers = int(min(max(m.int(setMaxConsumers, 0), 0), math.MaxInt32))
 	p.RingSize = max(m.int(setRing, 0), 0)
 	p.PurgeOnNoConsumers = m.bool(setPurge)
+	p.GroupRebalance = m.bool(setGroupRebalance)
 	p.LastValueKey = m.text(setLastValueKey)
 	if p.LastValueKey == "" && (m.bool(setLastValue) || m.bool(setLastValueQueue)) {
 		p.LastValueKey = lastValueProperties[s.product]

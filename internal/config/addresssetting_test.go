@@ -398,6 +398,7 @@ func TestQueueSettings(t *testing.T) {
 		[]string{"wait.time", "default-consumers-before-dispatch", "0", "default-delay-before-dispatch", "2500"},
 		[]string{"ring.#", "default-ring-size", "100", "default-purge-on-no-consumers", "true"},
 		[]string{"fixed.#", "auto-create-queues", "false"},
+		[]string{"groups", "default-group-rebalance", "true"},
 		[]string{"last.#", "default-last-value-queue", "true"},
 		[]string{"last.key", "default-last-value-key", "symbol"},
 		[]string{"last.not", "default-last-value-queue", "false"},
@@ -417,6 +418,7 @@ func TestQueueSettings(t *testing.T) {
 		purge, declared   bool
 		exclusive         bool
 		key               string
+		rebalance         bool
 	}
 	for d, want := range map[message.Destination]kept{
 		queueNamed("x"):          {consumers: 5},
@@ -429,6 +431,7 @@ func TestQueueSettings(t *testing.T) {
 		topicNamed("fixed.x"):    {consumers: 5},
 		queueNamed("closed.x"):   {consumers: 5, declared: true},
 		topicNamed("closed.x"):   {consumers: 5, declared: true},
+		queueNamed("groups"):     {consumers: 5, rebalance: true},
 		queueNamed("last.x"):     {consumers: 5, key: "_AMQ_LVQ_NAME"},
 		queueNamed("last.key"):   {consumers: 5, key: "symbol"},
 		queueNamed("last.not"):   {consumers: 5},
@@ -444,7 +447,7 @@ func TestQueueSettings(t *testing.T) {
 		queueNamed("in"):         {consumers: 5},
 	} {
 		e := r.Policy(d)
-		got := kept{e.MaxConsumers, e.ConsumersBeforeDispatch, e.TimeBeforeDispatch, e.RingSize, e.PurgeOnNoConsumers, e.OnlyDeclared, e.AllConsumersExclusive, e.LastValueKey}
+		got := kept{e.MaxConsumers, e.ConsumersBeforeDispatch, e.TimeBeforeDispatch, e.RingSize, e.PurgeOnNoConsumers, e.OnlyDeclared, e.AllConsumersExclusive, e.LastValueKey, e.GroupRebalance}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", d, got, want)
 		}

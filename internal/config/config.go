@@ -257,6 +257,9 @@ type PolicyEntry struct {
 	// LastValueKey is the property of which a queue, or a subscription, keeps the newest
 	// message of each value alone; empty: it keeps all.
 	LastValueKey string
+	// GroupRebalance has a queue's message groups bound anew when a consumer comes,
+	// each when its consumer is done with what it has of it; default false.
+	GroupRebalance bool
 	// OnlyDeclared refuses clients that use a queue or topic which is not there yet;
 	// default false: it is made.
 	OnlyDeclared bool

@@ -160,6 +160,7 @@ func anyConfig(t *rapid.T) *Config {
 		p.Rules.DeadLetterUnrouted, p.Rules.KeepUnroutedDead, p.Rules.Origins = some("unrouted"), some("kept"), redelivery.Origins(rapid.IntRange(0, 2).Draw(t, "origins"))
 		if some("lifetime") {
 			bound := rapid.SampledFrom([]int64{-1, 0, 1500, 60_000})
+			p.GroupRebalance = some("rebalance")
 			p.LastValueKey = rapid.SampledFrom([]string{"", "key"}).Draw(t, "last value")
 			p.MaxConsumers, p.RingSize, p.PurgeOnNoConsumers, p.OnlyDeclared = rapid.IntRange(0, 9).Draw(t, "max consumers"), rapid.Int64Range(0, 9).Draw(t, "ring"), some("purge"), some("declared")
 			p.MaxDestinations = rapid.IntRange(0, 9).Draw(t, "max destinations")

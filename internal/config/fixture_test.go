@@ -275,6 +275,9 @@ func policy(p PolicyEntry) string {
 	if p.MaxDestinations != 0 {
 		s += fmt.Sprintf(" destinations %d", p.MaxDestinations)
 	}
+	if p.GroupRebalance {
+		s += " rebalance"
+	}
 	if p.LastValueKey != "" {
 		s += " last-value " + p.LastValueKey
 	}

@@ -189,7 +189,7 @@ func (w *coreFile) hasAnycast(address string) bool {
 // elements of an address-setting that say the same of all queues of an address.
 var queueSettings = map[string]string{
 	"exclusive": setExclusive, "max-consumers": setMaxConsumers, "purge-on-no-consumers": setPurge, "ring-size": setRing,
-	"last-value": setLastValue, "last-value-key": setLastValueKey,
+	"group-rebalance": setGroupRebalance, "last-value": setLastValue, "last-value-key": setLastValueKey,
 	"consumers-before-dispatch": setConsumersBefore, "delay-before-dispatch": setDelayBefore,
 }
 

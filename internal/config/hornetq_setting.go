@@ -21,6 +21,7 @@ const (
 	setExpiryPrefix      = "expiry-queue-prefix"
 	setExpirySuffix      = "expiry-queue-suffix"
 	setExclusive         = "default-exclusive-queue"
+	setGroupRebalance    = "default-group-rebalance"
 	setMaxConsumers      = "default-max-consumers"
 	setConsumersBefore   = "default-consumers-before-dispatch"
 	setDelayBefore       = "default-delay-before-dispatch"
@@ -48,7 +49,8 @@ const (
 	whyCounters    = "counters are always kept, and read at the admin listener"
 	whyAutoCreate  = "a queue or topic is made when it is first used, and stays"
 	whyClients     = "a client says what it is for each destination"
-	whyGroups      = "a group stays with the consumer that has it until that one goes (see docs/groups.md)"
+	whyBuckets     = "each group has a consumer of its own (see docs/groups.md)"
+	whyFirstKey    = "the first message of a group for a consumer has the property JMSXGroupFirstForConsumer, whatever the name here"
 )
 
 // commonSettings are the elements that an address-setting has in both products.
@@ -118,10 +120,10 @@ var artemisSettingPart = &part{name: "address-setting", fate: honoured, role: ro
 		leafPart("default-non-destructive", boolean, "false", refused, "messages would be removed when they are acknowledged; set it to false if nobody reads them twice"),
 		leafPart(setLastValue, boolean, "", honoured, ""),
 		leafPart(setLastValueKey, text, "", honoured, ""),
-		leafPart("default-group-rebalance", boolean, "false", leftOut, whyGroups),
-		leafPart("default-group-rebalance-pause-dispatch", boolean, "false", leftOut, whyGroups),
-		leafPart("default-group-buckets", integer, "-1", leftOut, whyGroups),
-		leafPart("default-group-first-key", text, "", leftOut, whyGroups),
+		leafPart(setGroupRebalance, boolean, "", honoured, ""),
+		leafPart("default-group-rebalance-pause-dispatch", boolean, "", accepted, ""),
+		leafPart("default-group-buckets", integer, "-1", leftOut, whyBuckets),
+		leafPart("default-group-first-key", text, "JMSXGroupFirstForConsumer", leftOut, whyFirstKey),
 		leafPart(setAutoCreateQueues, boolean, "", honoured, ""),
 		leafPart("auto-delete-queues", boolean, "", accepted, ""),
 		leafPart("auto-delete-created-queues", boolean, "false", leftOut, whyAutoCreate),

@@ -100,6 +100,7 @@ var settingDocs = map[string]string{
 	setRing:              "How many messages may wait, the first of which gives way to one more; default -1: any number.",
 	setPurge:             "Drop what a queue has when its last consumer goes, and what comes while there is none; default false.",
 
+	setGroupRebalance: "Bind the message groups of a queue anew when a consumer comes; default false.",
 	setLastValueQueue: "Of the messages with one value of _HQ_LVQ_NAME, or _AMQ_LVQ_NAME, keep the newest alone; default false.",
 	setLastValue:      "The same, in the words of Artemis; default false.",
 	setLastValueKey:   "Another property for that, which turns it on by itself.",

@@ -87,6 +87,7 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		y.flag("purgeOnNoConsumers", &p.PurgeOnNoConsumers).says("Drop what a queue has when its last consumer goes, and what comes while there is none; default false."),
 		y.count("maxDestinations", 0, math.MaxInt32, &p.MaxDestinations).says("How many destinations that the policy's pattern covers clients may make; default 0: any number."),
 		y.text("lastValueKey", &p.LastValueKey).says("A property: of the messages with one value of it a queue, or a subscription, keeps the newest alone; default none: it keeps all."),
+		y.flag("groupRebalance", &p.GroupRebalance).says("Bind a queue's message groups anew when a consumer comes, each when its consumer is done with what it has of it; default false."),
 		y.flag("onlyDeclared", &p.OnlyDeclared).says("Refuse clients that use a queue or topic which is not there yet; default false: it is made."),
 		section(y, "recovery", &p.Recovery, func() *Recovery { return new(Recovery) }, yamlReader.recovery, nil).
 			says("Keep a topic's newest messages in memory for retroactive consumers: those within all the limits that are given; absent: none are."),

@@ -100,6 +100,8 @@ var entryFields = []field{
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.PurgeOnNoConsumers) }},
 	{name: "maxDestinations", applies: func(e *config.Effective) bool { return e.MaxDestinations > 0 },
 		text: func(e *config.Effective) string { return strconv.Itoa(e.MaxDestinations) }},
+	{name: "groupRebalance", words: []string{"default-group-rebalance"}, applies: func(e *config.Effective) bool { return e.GroupRebalance },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.GroupRebalance) }},
 	{name: "lastValueKey", words: []string{"default-last-value-key", "default-last-value-queue", "last-value-queue"}, applies: func(e *config.Effective) bool { return e.LastValueKey != "" },
 		text: func(e *config.Effective) string { return e.LastValueKey }},
 	{name: "onlyDeclared", words: []string{"auto-create-queues", "auto-create-addresses"}, applies: func(e *config.Effective) bool { return e.OnlyDeclared },

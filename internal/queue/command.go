@@ -267,6 +267,8 @@ type SetPolicy struct {
 	Backlog  Backlog
 	Slow     SlowLimits
 	OneByOne bool
+	// Rebalance holds for consumers that come from now on.
+	Rebalance bool
 }
 
 // Tick lets time pass: due items, ended holds, expirations.

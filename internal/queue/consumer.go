@@ -162,6 +162,7 @@ func (m *Machine) attach(c Attach) {
 	})
 	m.consumers = slices.Insert(m.consumers, at, k)
 	m.gather()
+	m.rebalance()
 	if takesOver := k.Exclusive && k.Priority == alwaysExclusive; takesOver {
 		m.elect(k)
 	} else {

@@ -150,7 +150,7 @@ func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
 // ofOwner is the owner of an item's group, if the item can go now and to it.
 func (m *Machine) ofOwner(it *Item, g *group) *Consumer {
 	owner := g.owner
-	if owner != nil && (g.parked == 0 || it.heldUntil > m.now) && owner.room() && !m.withholds(g) && it.rank > *owner.seen[it.lane].of(it.place) && m.mayHave(owner, it) {
+	if owner != nil && !g.leaving && (g.parked == 0 || it.heldUntil > m.now) && owner.room() && !m.withholds(g) && it.rank > *owner.seen[it.lane].of(it.place) && m.mayHave(owner, it) {
 		return owner
 	}
 	return nil

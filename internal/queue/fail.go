@@ -222,6 +222,7 @@ func (m *Machine) putBack(it *Item) {
 // back is what all ways back into the queue have in common.
 func (m *Machine) back(it *Item) {
 	m.notOut(it)
+	m.done(it)
 	m.atClient(it, false)
 	it.consumer, it.tx, it.line = nil, "", nil
 	m.touch(it)
@@ -288,6 +289,7 @@ func (m *Machine) gone(it *Item) {
 		m.stats.Bytes -= int64(it.SizeBytes)
 	}
 	m.notOut(it)
+	m.done(it)
 	delete(m.values, it.Position)
 	m.atClient(it, false)
 	m.outOfSight(it)

@@ -14,11 +14,16 @@ import (
 //
 // The first member binds its group to the consumer of the highest priority that
 // has room and owns the fewest groups, so that new consumers get their share of
-// new groups; groups that have an owner stay with it. What an owner leaves is
-// bound anew when a member is next handed out.
+// new groups; groups that have an owner stay with it, unless the queue rebalances:
+// then a new consumer has all groups bound anew, each as soon as its owner is done
+// with what it has of it. What an owner leaves is bound anew when a member is next
+// handed out.
 type group struct {
 	id    string
 	owner *Consumer // nil: none at present
+	// leaving says that the owner gets no more members, and loses the group when it
+	// is done with those that it has.
+	leaving bool
 	// parked is how many members wait for a time or a transaction.
 	parked int
 	passed bool         // consumers with room have passed over members
@@ -108,7 +113,43 @@ func (m *Machine) unbind(g *group) {
 	}
 	delete(g.owner.owns, g)
 	m.groups.recent.Remove(g.recent)
-	g.owner, g.recent = nil, nil
+	g.owner, g.recent, g.leaving = nil, nil, false
+}
+
+// rebalance takes the groups from their owners, for a consumer that has come.
+func (m *Machine) rebalance() {
+	if !m.o.Rebalance {
+		return
+	}
+	for _, c := range m.consumers {
+		if len(c.owns) == 0 {
+			continue
+		}
+		has := map[string]bool{}
+		for it := c.held.head; it != nil; it = it.next {
+			has[it.Group] = true
+		}
+		for g := range c.owns {
+			if g.leaving = has[g.id]; !g.leaving {
+				m.release(g)
+			}
+		}
+	}
+}
+
+// release takes a group from its owner, for whoever is next.
+func (m *Machine) release(g *group) {
+	m.unbind(g)
+	m.lookAgain(g)
+	m.forgetIdle(g)
+}
+
+// done notes that a consumer does not have an item any more: the last one of a group
+// that leaves it lets the group go.
+func (m *Machine) done(it *Item) {
+	if g := m.group(it); g != nil && g.leaving && !g.inHand() {
+		m.release(g)
+	}
 }
 
 // forgetIdle forgets a group of which there is nothing left to know.
@@ -169,9 +210,7 @@ func (m *Machine) disown(c *Consumer) {
 		return
 	}
 	for g := range c.owns {
-		m.unbind(g)
-		m.lookAgain(g)
-		m.forgetIdle(g)
+		m.release(g)
 	}
 }
 

@@ -20,6 +20,8 @@ func TestGroupLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		x := newGroupTest(t)
+		x.rebalances = rapid.Bool().Draw(t, "rebalances")
+		x.m.o.Rebalance = x.rebalances
 		t.Repeat(map[string]func(*rapid.T){
 			"send":   x.send,
 			"attach": x.attach,
@@ -68,12 +70,15 @@ type groupTest struct {
 	closed    map[string]int
 	made      int
 	effects   []Effect
+
+	rebalances bool
+	leaving    map[string]bool // groups that leave their owner once it has no member
 }
 
 func newGroupTest(t *rapid.T) *groupTest {
 	policy := redelivery.DefaultPolicy()
 	policy.MaximumRedeliveries, policy.InitialRedeliveryDelay, policy.RedeliveryDelay = 2, groupDelay, groupDelay
-	return &groupTest{t: t, now: begin, owner: map[string]string{}, closed: map[string]int{}, m: New(Options{
+	return &groupTest{t: t, now: begin, owner: map[string]string{}, leaving: map[string]bool{}, closed: map[string]int{}, m: New(Options{
 		Destination: message.Destination{Kind: message.Queue, Name: "Q"},
 		Redelivers:  true, Marks: true, Grouped: true, Rules: redelivery.Rules{Redelivery: &policy}, Jitter: func() float64 { return 0 },
 	})}
@@ -90,10 +95,25 @@ func (x *groupTest) apply(c Command) {
 			x.members[e.Item.Position-1].gone = true
 		}
 	}
+	x.leave()
+}
+
+// leave takes groups from owners that have no member of them any more.
+func (x *groupTest) leave() {
+	for g := range x.leaving {
+		if x.owner[g] == "" || !slices.ContainsFunc(x.members, func(o *member) bool { return o.group == g && o.consumer == x.owner[g] && !o.gone }) {
+			delete(x.owner, g)
+			delete(x.leaving, g)
+		}
+	}
 }
 
 func (x *groupTest) delivered(e *Effect) {
 	it, to := x.members[e.Item.Position-1], e.Consumer.ID
+	x.leave()
+	if x.leaving[it.group] {
+		x.t.Fatalf("%d of %s was handed out while that leaves its owner", it.position, it.group)
+	}
 	if !it.waits(x.now) {
 		x.t.Fatalf("%d was handed out while it is %+v", it.position, it)
 	}
@@ -173,6 +193,12 @@ func (x *groupTest) attach(t *rapid.T) {
 	x.made++
 	k := &Consumer{ID: fmt.Sprintf("c%d", x.made), Connection: fmt.Sprintf("n%d", x.made), Prefetch: rapid.IntRange(1, 3).Draw(t, "prefetch")}
 	x.consumers = append(x.consumers, k)
+	for g := range x.owner {
+		if x.rebalances {
+			x.leaving[g] = true
+		}
+	}
+	x.leave()
 	x.apply(Attach{Consumer: k})
 }
 
@@ -276,7 +302,7 @@ func (x *groupTest) check(t *rapid.T) {
 			continue
 		}
 		for _, k := range x.consumers {
-			if owner := x.owner[it.group]; x.room(k) && (it.group == "" || owner == "" || owner == k.ID) {
+			if owner := x.owner[it.group]; x.room(k) && !x.leaving[it.group] && (it.group == "" || owner == "" || owner == k.ID) {
 				t.Fatalf("%d of %q waits although %s has room", it.position, it.group, k.ID)
 			}
 		}

@@ -23,6 +23,8 @@ type Options struct {
 	// Grouped keeps the messages of a JMSXGroupID together and in order; a queue's
 	// are, a subscription's are not.
 	Grouped bool
+	// Rebalance has the groups bound anew when a consumer comes.
+	Rebalance bool
 	// Gather lets the queue wait for consumers before it begins.
 	Gather Gather
 	// LastValue is the property of which a queue keeps the newest message of each
@@ -238,7 +240,7 @@ func (m *Machine) apply(c Command) {
 			delete(m.plucked, p)
 		}
 	case SetPolicy:
-		m.o.Rules, m.o.Marks, m.o.Tells, m.o.Bounds, m.o.OneByOne = c.Rules, c.Marks, c.Tells, c.Bounds, c.OneByOne
+		m.o.Rules, m.o.Marks, m.o.Tells, m.o.Bounds, m.o.OneByOne, m.o.Rebalance = c.Rules, c.Marks, c.Tells, c.Bounds, c.OneByOne, c.Rebalance
 		m.setAckTimeout(c.AckTimeout)
 		m.setBacklog(c.Backlog)
 		m.setSlow(c.Slow)

@@ -177,7 +177,7 @@ func policies(c *config.Config) func(message.Destination) broker.Policy {
 			Backlog:      backlogOf(e.Backlog),
 			Slow:         slowOf(e.SlowConsumers),
 			OneByOne:     e.StrictOrderDispatch,
-			MaxConsumers: e.MaxConsumers, RingSize: e.RingSize, PurgeAlone: e.PurgeOnNoConsumers, LastValue: e.LastValueKey, OnlyDeclared: e.OnlyDeclared,
+			MaxConsumers: e.MaxConsumers, RingSize: e.RingSize, PurgeAlone: e.PurgeOnNoConsumers, LastValue: e.LastValueKey, Rebalance: e.GroupRebalance, OnlyDeclared: e.OnlyDeclared,
 			MaxDestinations: e.MaxDestinations, Pattern: patternOf(&e, d),
 			Flow:       flowOf(e.Limits.For(d)),
 			Gather:     broker.Gather{Consumers: e.ConsumersBeforeDispatch, Wait: e.TimeBeforeDispatch},
