@@ -77,7 +77,7 @@ address: http://127.0.0.1:8161, or the one given with --broker.`, `
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; '%s --help' tells more", err, c.CommandPath())}
 	})
-	root.AddCommand(serveCommand(e), demoCommand(e), produceCommand(e), consumeCommand(e), queueCommand(e), dlqCommand(e), policyCommand(e), txCommand(e), configCommand(e), versionCommand(e))
+	root.AddCommand(serveCommand(e), demoCommand(e), produceCommand(e), consumeCommand(e), queueCommand(e), dlqCommand(e), policyCommand(e), txCommand(e), connectionsCommand(e), configCommand(e), versionCommand(e))
 	return root
 }
 

@@ -58,6 +58,9 @@ type Options struct {
 	// Reload reads the configuration again and makes hold what can; dry only tells the
 	// difference. nil: there is nothing to reload.
 	Reload func(ctx context.Context, dry bool) (*Reloaded, error)
+	// MoveClients sends clients to other brokers, most at the most, and returns how many
+	// could go and how many do; dry sends nobody. nil: there are no other brokers.
+	MoveClients func(most int, dry bool) (could, moved int, err error)
 	// Body decodes a message's body for people: limit is how many bytes of text
 	// at the most; nil: bodies are not shown.
 	Body func(m *message.Message, limit int) (Body, error)

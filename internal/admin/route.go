@@ -44,6 +44,7 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 	post("/api/v1/transactions/{id}/rollback", s.rollbackTransaction)
 	post("/api/v1/transactions/{id}/forget", s.forgetTransaction)
 	post("/api/v1/reload", s.reload)
+	post("/api/v1/connections/move", s.moveConnections)
 	get("/api/v1/policy", s.explain)
 	get("/api/v1/policy/simulate", s.simulate)
 	get("/api/v1/policy/lint", s.lint)

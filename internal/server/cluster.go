@@ -1,11 +1,13 @@
 package server
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"strconv"
 
 	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire"
 )
 
@@ -63,4 +65,20 @@ func (s *Server) tellClients(c *config.Config) {
 			s.o.Log.Info("clients were told of the brokers that they may use", "listener", l.uri(), "clients", n)
 		}
 	}
+}
+
+// MoveClients ends connections of clients that have been told of other brokers, most at
+// the most, so that they go there; see openwire.Server.MoveClients. It fails with
+// ErrState where no listener tells its clients of others.
+func (s *Server) MoveClients(most int, dry bool) (could, sent int, err error) {
+	tells := false
+	for _, l := range s.listeners {
+		tells = tells || l.config.Options.UpdateClusterClients && len(brokersFor(l, s.Config())) > 1
+		c, n := l.moveClients(most-sent, dry)
+		could, sent = could+c, sent+n
+	}
+	if !tells {
+		return 0, 0, fmt.Errorf("no listener tells its clients of other brokers: give it updateClusterClients=true, and list the brokers as cluster: %w", message.ErrState)
+	}
+	return could, sent, nil
 }

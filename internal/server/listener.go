@@ -24,9 +24,11 @@ type listener struct {
 	// setBrokers replaces what clients are told of other brokers; it returns how many
 	// were told.
 	setBrokers func([]string) int
-	log        *slog.Logger
-	open       atomic.Int64 // connections
-	once       sync.Once
+	// moveClients sends clients to other brokers; see openwire.Server.MoveClients.
+	moveClients func(most int, dry bool) (could, sent int)
+	log         *slog.Logger
+	open        atomic.Int64 // connections
+	once        sync.Once
 }
 
 // listen opens every listener, then lets them accept.
@@ -42,7 +44,7 @@ func (s *Server) listen() error {
 		if err != nil {
 			return fmt.Errorf("listener %s: %w", c.URI, err)
 		}
-		l.serve, l.setBrokers = srv.Serve, srv.SetBrokers
+		l.serve, l.setBrokers, l.moveClients = srv.Serve, srv.SetBrokers, srv.MoveClients
 	}
 	if s.o.Config.Admin != "" {
 		if err := s.listenAdmin(); err != nil {

@@ -89,7 +89,7 @@ func (d *directory) spreads(comesBack bool) bool {
 // welcome tells a client that has connected of the brokers. sendAway is there for one
 // that wants to hear of changes.
 func (d *directory) welcome(out *outbox, comesBack bool, sendAway func()) {
-	if sendAway != nil {
+	if sendAway != nil && d.o.Update { // else there is nothing to hear
 		d.mu.Lock()
 		d.tell[out] = sendAway
 		d.mu.Unlock()
@@ -114,6 +114,13 @@ func (d *directory) leave(out *outbox) {
 	delete(d.tell, out)
 }
 
+// A letter tells one client of the list.
+type letter struct {
+	to       *outbox
+	text     *wire.ConnectionControl
+	sendAway func() // nil: it may stay
+}
+
 // change replaces the list, and returns how many clients were told.
 //
 // ActiveMQ asks connected clients to spread, too. Java clients then move without an
@@ -122,11 +129,6 @@ func (d *directory) leave(out *outbox) {
 // connections of that share of them are ended: that they take for what it is, and go
 // to another broker.
 func (d *directory) change(brokers []string) int {
-	type letter struct {
-		to       *outbox
-		text     *wire.ConnectionControl
-		sendAway func() // nil: it may stay
-	}
 	var letters []letter
 	d.mu.Lock()
 	added, removed := lacks(d.brokers, brokers), lacks(brokers, d.brokers)
@@ -139,23 +141,54 @@ func (d *directory) change(brokers []string) int {
 		if d.o.Rebalance && added > 0 {
 			away = share(len(d.tell), added, len(brokers))
 		}
-		for out, sendAway := range d.tell {
-			l := letter{to: out, text: d.nextLocked()}
-			l.text.RebalanceConnection = false
-			if len(letters) < away {
-				l.sendAway = sendAway
-			}
-			letters = append(letters, l)
-		}
+		letters = d.lettersLocked(len(d.tell), away)
 	}
 	d.mu.Unlock()
+	post(letters)
+	return len(letters)
+}
+
+// move sends clients away, most at the most, and returns how many there are that could
+// go and how many were sent. dry sends nobody.
+func (d *directory) move(most int, dry bool) (could, sent int) {
+	var letters []letter
+	d.mu.Lock()
+	if d.o.Update && len(d.brokers) > 1 {
+		could = len(d.tell)
+	}
+	sent = min(could, most)
+	if !dry {
+		letters = d.lettersLocked(sent, sent)
+	}
+	d.mu.Unlock()
+	post(letters)
+	return could, sent
+}
+
+// lettersLocked writes letters to some of the clients, the first of which are sent away.
+func (d *directory) lettersLocked(n, away int) []letter {
+	var letters []letter
+	for out, sendAway := range d.tell {
+		if len(letters) == n {
+			break
+		}
+		l := letter{to: out, text: d.nextLocked()}
+		l.text.RebalanceConnection = false
+		if len(letters) < away {
+			l.sendAway = sendAway
+		}
+		letters = append(letters, l)
+	}
+	return letters
+}
+
+func post(letters []letter) {
 	for _, l := range letters {
 		l.to.post(l.text)
 		if l.sendAway != nil {
 			l.sendAway()
 		}
 	}
-	return len(letters)
 }
 
 // share is how many of n clients belong to some of all brokers, to the nearest.
@@ -175,6 +208,13 @@ func lacks(some, all []string) int {
 // SetBrokers replaces the list of brokers that clients may use, and tells those that
 // are connected, as the Directory says. It returns how many were told.
 func (s *Server) SetBrokers(brokers []string) int { return s.directory.change(brokers) }
+
+// MoveClients ends connections of clients that have been told of other brokers, most at
+// the most, so that they go there. It returns how many there are that could go and how
+// many are sent; dry sends nobody.
+func (s *Server) MoveClients(most int, dry bool) (could, sent int) {
+	return s.directory.move(most, dry)
+}
 
 // welcome answers ConnectionInfo and tells the client of the brokers that it may use.
 func (s *session) welcome(c *wire.ConnectionInfo) {

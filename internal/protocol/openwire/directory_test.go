@@ -3,6 +3,7 @@ package openwire
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,6 +168,65 @@ func TestShareIsSentAway(t *testing.T) {
 				}
 				if away != c.away {
 					t.Errorf("%d of %d clients were sent away, want %d", away, c.clients, c.away)
+				}
+			})
+		})
+	}
+}
+
+// TestMoveClients: so many are sent away by hand, with the list as it is.
+func TestMoveClients(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		d     Directory
+		most  int
+		dry   bool
+		could int
+		sent  int
+		told  int // clients that hear of the list once more
+	}{
+		"some":             {Directory{Update: true, Brokers: []string{"a", "b"}}, 2, false, 3, 2, 2},
+		"all":              {Directory{Update: true, Rebalance: true, Brokers: []string{"a", "b"}}, 99, false, 3, 3, 3},
+		"dry":              {Directory{Update: true, Brokers: []string{"a", "b"}}, 2, true, 3, 2, 0},
+		"nobody":           {Directory{Update: true, Brokers: []string{"a", "b"}}, 0, false, 3, 0, 0},
+		"no other broker":  {Directory{Update: true, Brokers: []string{"a"}}, 2, false, 0, 0, 0},
+		"clients not told": {Directory{Brokers: []string{"a", "b"}}, 2, false, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, func(o *Options) { o.Directory = c.d }, func(h *house) {
+				var peers []*peer
+				for i := range 4 {
+					p := h.peer(peerFormat())
+					p.hears(i > 0, true) // the first has no failover
+					peers = append(peers, p)
+				}
+				could, sent := h.server.MoveClients(c.most, c.dry)
+				if could != c.could || sent != c.sent {
+					t.Errorf("%d could go and %d are sent, want %d and %d", could, sent, c.could, c.sent)
+				}
+				time.Sleep(sendAwayTime)
+				synctest.Wait()
+				told, gone := 0, 0
+				for _, p := range peers {
+					for _, text := range p.heard() {
+						told++
+						if !strings.HasSuffix(text, " false") {
+							t.Errorf("a client was told %q", text)
+						}
+					}
+					select {
+					case <-p.ended:
+						gone++
+					default:
+						p.leave()
+					}
+				}
+				if c.dry {
+					c.sent = 0
+				}
+				if told != c.told || gone != c.sent {
+					t.Errorf("%d were told and %d are gone, want %d and %d", told, gone, c.told, c.sent)
 				}
 			})
 		})

@@ -60,9 +60,7 @@ class ClusterTest {
         /** Writes the list that a broker tells its clients, and has it read. */
         void list(BrokerProcess of, String... urls) throws IOException, InterruptedException {
             Files.writeString(of == a ? fileA : fileB, "cluster: [" + String.join(", ", urls) + "]\n");
-            HttpResponse<String> r = HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create(of.admin() + "/api/v1/reload"))
-                .header("Content-Type", "application/json").POST(HttpRequest.BodyPublishers.ofString("{}")).build(), HttpResponse.BodyHandlers.ofString());
-            assertEquals(200, r.statusCode(), r.body());
+            post(of, "reload", "{}");
         }
 
         /** Takes the other broker from a broker's list and adds it again: half of its clients go there. */
@@ -89,6 +87,12 @@ class ClusterTest {
                 assertFalse(log.contains("panic:") || log.contains("fatal error:"), log);
             }
         }
+    }
+
+    private static void post(BrokerProcess to, String path, String body) throws IOException, InterruptedException {
+        HttpResponse<String> r = HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create(to.admin() + "/api/v1/" + path))
+            .header("Content-Type", "application/json").POST(HttpRequest.BodyPublishers.ofString(body)).build(), HttpResponse.BodyHandlers.ofString());
+        assertEquals(200, r.statusCode(), r.body());
     }
 
     /** Where a client is connected to: the address, or null while it is nowhere. */
@@ -240,6 +244,38 @@ class ClusterTest {
                 for (Client c : all) {
                     Mail.send(c.auto(), Mail.unique("share"), "m0");
                 }
+            } finally {
+                for (Client c : all) {
+                    c.close();
+                }
+            }
+        }
+    }
+
+    /** Clients are moved by hand: before a broker is stopped, or after one came back and stands empty. */
+    @Test
+    void moved_by_hand() throws Exception {
+        String queue = Mail.unique("by-hand");
+        try (Pair pair = new Pair(UPDATE)) {
+            List<Client> all = new ArrayList<>();
+            try {
+                Mail.send(pair.a.url(), queue, Mail.numbered(8));
+                for (int i = 0; i < 4; i++) {
+                    all.add(Client.to(pair.onlyA("")).prefetch(1).open());
+                    Mail.must(Client.consumer(all.get(i).transacted(), queue));
+                }
+                post(pair.a, "connections/move", "{\"count\":2}");
+                await("half at each", () -> count(all, pair.a) == 2 && count(all, pair.b) == 2);
+                post(pair.a, "connections/move", "{\"all\":true}");
+                await("all at the other", () -> count(all, pair.b) == 4);
+                assertEquals(0, pair.a.terminate());
+                pair.a.start();
+                List<String> got = Mail.take(pair.a.url(), queue, 8);
+                for (String label : got) {
+                    assertTrue(label.matches("m\\d#(1|2!)"), got.toString()); // 2: handed out with unknown fate
+                }
+                post(pair.b, "connections/move", "{\"count\":1}");
+                await("one is back", () -> count(all, pair.a) == 1 && count(all, pair.b) == 3);
             } finally {
                 for (Client c : all) {
                     c.close();
