@@ -100,7 +100,7 @@ type Message struct {
 	GroupID             string // JMSXGroupID
 	GroupSequence       int32  // JMSXGroupSeq
 	UserID              string // JMSXUserID
-	TransactionID       string // of the send, "" outside a transaction; for OriginalTransactionID of a dead letter
+	TransactionID       string // of the send, "" outside a transaction: JMSXProducerTXID
 	Format              Format
 	Kind                BodyKind
 	Compressed          bool

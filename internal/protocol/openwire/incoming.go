@@ -78,9 +78,9 @@ func messageID(m *wire.Message, producer string) message.ID {
 func transactionText(m *wire.Message) string {
 	switch {
 	case m.TransactionID != nil:
-		return m.TransactionID.String()
+		return transactionKey(m.TransactionID)
 	case m.OriginalTransactionID != nil:
-		return m.OriginalTransactionID.String()
+		return transactionKey(m.OriginalTransactionID)
 	}
 	return ""
 }

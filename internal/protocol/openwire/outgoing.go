@@ -21,6 +21,7 @@ type outgoing struct {
 	consumers    memo[string, wire.ConsumerID]
 	producers    memo[string, wire.ProducerID]
 	destinations memo[message.Destination, wire.Destination]
+	transactions memo[string, wire.TransactionID]
 
 	frame      wire.MessageDispatch
 	message    wire.Message
@@ -100,7 +101,9 @@ func (o *outgoing) fill(m *message.Message) error {
 	w.Destination = o.destination(m.Destination)
 	if !m.OriginalDestination.IsZero() {
 		w.OriginalDestination = o.destination(m.OriginalDestination)
-		w.OriginalTransactionID = transactionID(m.TransactionID)
+		w.OriginalTransactionID = o.transaction(m.TransactionID)
+	} else { // clients have either as JMSXProducerTXID
+		w.TransactionID = o.transaction(m.TransactionID)
 	}
 	w.GroupID, w.GroupSequence = wire.TextOrNull(m.GroupID), m.GroupSequence
 	w.CorrelationID = wire.TextOrNull(m.CorrelationID)
@@ -192,15 +195,22 @@ func (m *memo[K, V]) of(key K, parse func(K) (V, error)) (*V, error) {
 	return v, nil
 }
 
-// transactionID is the id of a local transaction from its text; nil where the
-// text is no such id.
-func transactionID(text string) wire.TransactionID {
-	if text == "" {
+// transaction is the id of a transaction from its text; nil where the text is none.
+func (o *outgoing) transaction(text string) wire.TransactionID {
+	id, err := o.transactions.of(text, parseTransactionID)
+	if id == nil || err != nil {
 		return nil
 	}
-	id, err := wire.ParseLocalTransactionID(text)
+	return *id
+}
+
+func parseTransactionID(text string) (wire.TransactionID, error) {
+	if id, err := wire.ParseLocalTransactionID(text); err == nil {
+		return id, nil
+	}
+	x, err := message.ParseXID(text)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	return id
+	return &wire.XATransactionID{FormatID: x.Format, GlobalTransactionID: []byte(x.Global), BranchQualifier: []byte(x.Branch)}, nil
 }

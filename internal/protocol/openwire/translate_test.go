@@ -114,11 +114,14 @@ func expected(in *wire.Message) *wire.Message {
 	w.Expiration = max(w.Expiration, 0)
 	w.RedeliveryCounter, w.BrokerInTime, w.BrokerOutTime = 3, 1234, 5678
 	w.JMSXGroupFirstForConsumer = false
-	w.OriginalTransactionID = nil
-	if in.OriginalDestination != nil {
-		w.OriginalTransactionID = transactionID(transactionText(in))
+	kept := in.TransactionID
+	if kept == nil {
+		kept = in.OriginalTransactionID
 	}
-	w.TransactionID = nil
+	w.TransactionID, w.OriginalTransactionID = kept, nil
+	if in.OriginalDestination != nil {
+		w.TransactionID, w.OriginalTransactionID = nil, kept
+	}
 	for _, d := range []**wire.Destination{&w.Destination, &w.OriginalDestination, &w.ReplyTo} {
 		trimmed, err := (*d).Destination()
 		if err == nil {

@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -128,6 +131,46 @@ class ClientLifeTest {
             }
             assertEquals(List.of("m0", "m1", "m2"), bodies);
         }
+    }
+
+    /** Five thousand connections at once, of which some consume; all are served, and the broker still takes the next. */
+    @Test
+    @Reference.Beyond("one ActiveMQ of 512 MiB has no room for as many threads")
+    void five_thousand_connections() throws Exception {
+        int n = 5000;
+        String queue = Mail.unique("crowd");
+        ExecutorService many = Executors.newFixedThreadPool(20);
+        List<Client> all = new ArrayList<>();
+        try {
+            List<Future<Client>> opening = new ArrayList<>();
+            for (int i = 0; i < n; i++) {
+                opening.add(many.submit(() -> Client.to(broker.url() + "?wireFormat.maxInactivityDuration=0&ioBufferSize=1024")
+                    .factory(f -> f.setWatchTopicAdvisories(false)).open()));
+            }
+            for (Future<Client> c : opening) {
+                all.add(c.get());
+            }
+            List<MessageConsumer> consumers = new ArrayList<>();
+            Session s = all.get(n - 1).auto();
+            for (int i = 0; i < n; i += 50) {
+                consumers.add(Client.consumer(all.get(i).auto(), queue + "." + i));
+                Mail.send(s, queue + "." + i, "m" + i);
+            }
+            for (int i = 0; i < n; i += 50) {
+                assertEquals("m" + i, Mail.next(consumers.get(i / 50)));
+            }
+            Mail.send(broker.url(), queue, "one more");
+        } finally {
+            for (Client c : all) {
+                many.submit(() -> {
+                    c.close();
+                    return null;
+                });
+            }
+            many.shutdown();
+            assertTrue(many.awaitTermination(60, TimeUnit.SECONDS), "they are not all closed");
+        }
+        assertEquals(List.of("one more#1"), Mail.take(broker.url(), queue, 1));
     }
 
     /** 64 MiB, which comes as it went, also after a rollback. */

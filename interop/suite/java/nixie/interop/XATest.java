@@ -3,9 +3,17 @@ package nixie.interop;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.URI;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -25,6 +33,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Distributed transactions, as a transaction manager drives them. */
 class XATest {
@@ -238,6 +247,71 @@ class XATest {
             assertEquals(XAException.XAER_PROTO, code(assertThrows(XAException.class, () -> xa.resource.commit(x, false))));
             xa.resource.rollback(x);
             assertEquals(0, xa.resource.recover(XAResource.TMSTARTRSCAN).length);
+        }
+    }
+
+    /** A heuristic outcome: someone ends a prepared transaction by the admin API; its manager is told, and forgets it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"commit", "rollback"})
+    @Reference.Beyond("needs the admin API")
+    void ended_by_hand(String how) throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        Mail.send(broker.url(), in, "m0");
+        try (XA xa = new XA(broker.url())) {
+            Branch x = new Branch();
+            xa.resource.start(x, XAResource.TMNOFLAGS);
+            Mail.must(xa.consumer(in));
+            Mail.send(xa.session, out, "m1");
+            xa.resource.end(x, XAResource.TMSUCCESS);
+            assertEquals(XAResource.XA_OK, xa.resource.prepare(x));
+            HexFormat hex = HexFormat.of();
+            String id = "XID:[" + x.getFormatId() + ",globalId=" + hex.formatHex(x.getGlobalTransactionId()) + ",branchId=" + hex.formatHex(x.getBranchQualifier()) + "]";
+            assertTrue(admin("GET", "").contains(id), "it is listed");
+            admin("POST", "/" + URLEncoder.encode(id, StandardCharsets.UTF_8) + "/" + how);
+            boolean committed = how.equals("commit");
+            Mail.awaitDepth(broker.url(), out, committed ? 1 : 0);
+            Mail.awaitDepth(broker.url(), in, committed ? 0 : 1);
+            assertEquals(true, xa.lists(x), "its manager is still to be told");
+            assertEquals(committed ? XAException.XA_HEURCOM : XAException.XA_HEURRB,
+                code(assertThrows(XAException.class, () -> xa.resource.commit(x, false))));
+            assertEquals(true, admin("GET", "").contains(id), "not forgotten yet");
+            xa.resource.forget(x);
+            assertEquals(false, admin("GET", "").contains(id));
+            assertEquals(false, xa.lists(x));
+        }
+    }
+
+    /** Asks the admin API about transactions. */
+    private static String admin(String method, String path) throws Exception {
+        HttpRequest request = HttpRequest.newBuilder(URI.create(broker.process().admin() + "/api/v1/transactions" + path))
+            .header("Content-Type", "application/json").method(method, HttpRequest.BodyPublishers.noBody()).build();
+        HttpResponse<String> answer = HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+        assertEquals(200, answer.statusCode(), answer.body());
+        return answer.body();
+    }
+
+    /** transactionTimeout: one that takes too long is rolled back, what it had is given back and counted, and its manager is told. */
+    @Test
+    @Reference.Beyond("ActiveMQ has no time limit")
+    void times_out() throws Exception {
+        try (BrokerProcess own = new BrokerProcess("timeout", Broker.resource("transaction-timeout.yaml")).start()) {
+            String in = Mail.unique("in");
+            String out = Mail.unique("out");
+            Mail.send(own.url(), in, "m0");
+            try (XA xa = new XA(own.url())) {
+                Branch x = new Branch();
+                MessageConsumer consumer = xa.consumer(in);
+                xa.resource.start(x, XAResource.TMNOFLAGS);
+                Mail.must(consumer);
+                Mail.send(xa.session, out, "never");
+                xa.resource.end(x, XAResource.TMSUCCESS); // which tells the broker what was received
+                Thread.sleep(2500);
+                assertEquals(XAException.XA_RBTIMEOUT, code(assertThrows(XAException.class, () -> xa.resource.prepare(x))));
+                assertEquals(0, xa.resource.recover(XAResource.TMSTARTRSCAN).length);
+            }
+            assertEquals(List.of("m0#2!"), Mail.take(own.url(), in, 1));
+            assertEquals(0, Mail.browse(own.url(), out).size());
         }
     }
 
