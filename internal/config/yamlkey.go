@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -22,7 +23,7 @@ func (y yamlReader) top() []yamlKey {
 		y.admin("admin").says("HOST:PORT of the admin listener, or off; default 127.0.0.1:8161."),
 		y.flag("allowAnonymous", &y.fileAllowsAnonymous).says("Permit listening beyond loopback without authentication; default false."),
 		y.flag("populateJMSXUserID", &c.UserID).says("Write who sent a message into its JMSXUserID, whatever the sender says; default false."),
-		y.flag("noAdvisories", &c.NoAdvisories).says("Send no advisories but those of temporary destinations, which clients depend on (advisorySupport=\"false\" of ActiveMQ); default false."),
+		y.advisories("advisories").says("Tell what happens in the broker on advisory topics; false: nothing but temporary destinations, which clients depend on (advisorySupport of ActiveMQ); default true."),
 		y.flag("rejectDurableConsumers", &c.RejectDurableConsumers).says("Refuse durable subscriptions; default false."),
 		y.flag("deleteAllMessagesOnStartup", &c.DeleteAllMessages).says("Empty the store at every start, subscriptions and scheduled messages included; default false."),
 		y.duration("offlineDurableSubscriberTimeout", 0, &c.OfflineSubscriptionLimit).says("Remove durable subscriptions that nobody has used for so long, with their messages; default 0: never."),
@@ -85,6 +86,16 @@ func (y yamlReader) admin(name string) yamlKey {
 		return yamlText(c.Admin)
 	}
 	return k
+}
+
+// advisories turns advisories on or off.
+func (y yamlReader) advisories(name string) yamlKey {
+	c := y.cfg
+	return y.value(name, yamlForm{kind: formBoolean}, func(s string) error {
+		b, err := parseBool(s)
+		c.NoAdvisories = err == nil && !b
+		return err
+	}, func() yamlValue { return yamlPlain(strconv.FormatBool(!c.NoAdvisories)) })
 }
 
 // scheduler turns the message scheduler on or off.

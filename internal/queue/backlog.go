@@ -94,6 +94,7 @@ func (m *Machine) evictBacklog() {
 		}
 		over -= len(victims)
 	}
+	clear(m.chosen) // what has gone is not held on to
 	for _, l := range m.lanes {
 		if l != nil {
 			m.want(l, false)
@@ -155,7 +156,8 @@ func (m *Machine) oldestWaiting() []*Item {
 	if oldest == nil {
 		return nil
 	}
-	return append(m.chosen[:0], oldest)
+	m.chosen = append(m.chosen[:0], oldest)
+	return m.chosen
 }
 
 // superseded are the items whose property has a value that a newer one has, too.
