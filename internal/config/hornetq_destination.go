@@ -77,6 +77,20 @@ func filterOf(e *element) string {
 	return ""
 }
 
+// takesNothing is the filter of a queue that is switched off.
+const takesNothing = "1 = 0"
+
+// takenBy is what a queue of an address takes of the messages: what its filter
+// selects, and nothing if it is not enabled.
+func takenBy(q *element) string {
+	if a, ok := q.given("enabled"); ok {
+		if on, err := parseBool(a.value); err == nil && !on {
+			return takesNothing
+		}
+	}
+	return filterOf(q)
+}
+
 // addressElement reads an address of Artemis with its queues (R-HQ-135).
 func (w *coreFile) addressElement(e *element) {
 	name := w.nameOf(e)
@@ -95,7 +109,7 @@ func (w *coreFile) addressElement(e *element) {
 			}
 			queues++
 			if queue := w.nameOf(q); queue != "" {
-				w.bindings = append(w.bindings, binding{place: q, address: name, queue: queue, filter: filterOf(q), copies: kind == message.Topic, jms: kind})
+				w.bindings = append(w.bindings, binding{place: q, address: name, queue: queue, filter: takenBy(q), copies: kind == message.Topic, jms: kind})
 			}
 		}
 		if queues == 0 {
