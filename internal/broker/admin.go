@@ -41,7 +41,7 @@ func (b *Broker) Limit(name message.Destination) *LimitStatus {
 		return nil
 	}
 	st := &LimitStatus{Flow: *r.flow.Load(), Waiting: r.waits.now.Load(), Waits: r.waits.sends.Load(), Waited: time.Duration(r.waits.nanos.Load())}
-	st.Bytes, st.Messages = r.used()
+	st.Bytes, st.Messages, _ = r.used()
 	return st
 }
 

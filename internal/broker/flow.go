@@ -126,15 +126,18 @@ func (j judge) hold(after time.Duration, why error) (verdict, time.Duration, err
 // full says which limit of the destination is reached; nil: none.
 func (f *Flow) full(name message.Destination, is fill) error {
 	switch {
-	case f.MaxBytes > 0 && is.bytes >= f.MaxBytes:
+	case f.overBytes(is):
 		return fmt.Errorf("%s has %d bytes of messages, and its producers are stopped at %d: consume messages, or raise its limit: %w",
 			name, is.bytes, f.MaxBytes, message.ErrOverLimit)
-	case f.MaxMessages > 0 && is.messages >= f.MaxMessages:
+	case f.overMessages(is):
 		return fmt.Errorf("%s has %d messages, and its producers are stopped at %d: consume messages, or raise its limit: %w",
 			name, is.messages, f.MaxMessages, message.ErrOverLimit)
 	}
 	return nil
 }
+
+func (f *Flow) overBytes(is fill) bool    { return f.MaxBytes > 0 && is.bytes >= f.MaxBytes }
+func (f *Flow) overMessages(is fill) bool { return f.MaxMessages > 0 && is.messages >= f.MaxMessages }
 
 // noStore says why nothing more may be stored in the destination; nil: it may.
 func (f *Flow) noStore(name message.Destination, is fill) error {

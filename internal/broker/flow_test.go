@@ -8,7 +8,7 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 )
 
-// TestDecide is the one decision about a send (R-BRK-10 says what a limit must not stop).
+// TestDecide is the one decision about a send (R-DLQ-07).
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	low := errors.New("disk low")

@@ -92,6 +92,14 @@ func (g *gate) tryEnter(n int64) bool {
 	return g.enterLocked(n)
 }
 
+// force enters whatever is there already.
+func (g *gate) force(n int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.count++
+	g.bytes += n
+}
+
 func (g *gate) enterLocked(n int64) bool {
 	if g.count > 0 && (g.count >= g.maxCount || g.bytes+n > g.maxBytes) {
 		return false

@@ -40,14 +40,16 @@ func sessionOf(producer string) string {
 // whenRoom runs p when there is room for what it needs, at once where there is. The
 // caller has entered. It waits where too much of the connection is parked already.
 func (c *Connection) whenRoom(session string, p *parked) {
-	if !c.hasLine(session) {
+	for wait := c.hasLine(session); !wait; {
 		n := p.need()
 		switch o := c.b.ask(&n, judge{held: p.held}, false); o.verdict {
 		case letIn:
-			n.take(false)
-			p.run(&n, false, nil)
-			return
+			if n.take(false) {
+				p.run(&n, false, nil)
+				return
+			}
 		case holdIt:
+			wait = true
 		default:
 			p.run(&n, o.verdict == dropIt, c.refused(&n, &o))
 			return
@@ -137,10 +139,15 @@ func (c *Connection) enterParking(p *parked) error {
 		if g.tryEnter(p.bytes) {
 			continue
 		}
-		if c.consumes() {
+		consumes := c.consumes()
+		if consumes {
 			c.letAllIn()
 			c.b.tell(Event{Kind: LetIn, Connection: c.info.ID, ClientID: c.info.ClientID,
 				Text: "too much waits for room on a connection that also consumes: its messages go in above the limit; use a connection of their own for producers, or producerWindowSize"})
+		}
+		if g == &c.b.parking && consumes { // others have it: what comes goes in at once
+			g.force(p.bytes)
+			continue
 		}
 		if err := g.enter(ctx, p.bytes); err != nil {
 			if g == &c.b.parking {
@@ -160,8 +167,13 @@ func (c *Connection) until(ctx context.Context) (context.Context, context.Cancel
 }
 
 // consumes reports whether the connection has a consumer of anything but advisories, or
-// a transaction that may hold acknowledgements.
+// a transaction with acknowledgements.
 func (c *Connection) consumes() bool {
+	for _, t := range c.txs {
+		if len(t.places()) > 0 {
+			return true
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range c.consumers {
@@ -216,8 +228,10 @@ func (c *Connection) await(p *parked, n *demand) (drop bool, err error) {
 		o := b.ask(n, judge{waited: now.Sub(start), over: over, held: p.held}, true)
 		switch o.verdict {
 		case letIn:
-			n.take(over)
-			return false, nil
+			if n.take(over) {
+				return false, nil
+			}
+			continue
 		case dropIt, refuseIt:
 			return o.verdict == dropIt, c.refused(n, &o)
 		}

@@ -16,12 +16,13 @@ type room struct {
 	name message.Destination
 	flow atomic.Pointer[Flow]
 
-	bytes, messages atomic.Int64 // let in and not answered
-	waits           waits
+	waits waits
 
-	mu      sync.Mutex
-	changed chan struct{}   // closed when there may be room; nil while nobody waits
-	told    map[string]bool // what was told since it is full
+	mu              sync.Mutex
+	bytes, messages int64           // let in and not counted in the destination yet
+	version         uint64          // of bytes and messages
+	changed         chan struct{}   // closed when there may be room; nil while nobody waits
+	told            map[string]bool // what was told since it is full
 }
 
 // waits count sends that had to wait.
@@ -71,7 +72,7 @@ func (g *rooms) add(name message.Destination, r *room, at int) bool {
 	}
 	if len(g.of) >= maxRoutes {
 		for n, o := range g.of {
-			if o == nil || o.bytes.Load() == 0 && o.waits.now.Load() == 0 {
+			if o == nil || o.waits.now.Load() == 0 {
 				delete(g.of, n)
 			}
 		}
@@ -111,10 +112,14 @@ func (b *Broker) reloadRooms() {
 	b.disk.signal()
 }
 
-// used is what lies in the destination: see Flow.MaxBytes. Of several subscriptions to
-// a topic the fullest counts, as they have the same messages.
-func (r *room) used() (bytes, messages int64) {
+// used is what lies in the destination, and is on its way there: see Flow.MaxBytes. Of
+// several subscriptions to a topic the fullest counts, as they have the same messages.
+// What comes there meanwhile may count twice, and never not at all.
+func (r *room) used() (bytes, messages int64, version uint64) {
 	b := r.b
+	r.mu.Lock()
+	onBytes, onMessages, version := r.bytes, r.messages, r.version
+	r.mu.Unlock()
 	if r.name.IsQueue() {
 		if d := b.known(r.name); d != nil {
 			bytes, messages = d.holds()
@@ -129,7 +134,7 @@ func (r *room) used() (bytes, messages int64) {
 			bytes, messages = max(bytes, n), max(messages, m)
 		}
 	}
-	return bytes + r.bytes.Load(), messages + r.messages.Load()
+	return bytes + onBytes, messages + onMessages, version
 }
 
 // holds is what counts of a destination against a limit: all of a queue and of a durable
@@ -175,6 +180,15 @@ func (r *room) signal() {
 	}
 }
 
+// signalRoom is signal where the destination is not full.
+func (r *room) signalRoom() {
+	var is fill
+	is.bytes, is.messages, _ = r.used()
+	if f := r.flow.Load(); !f.overBytes(is) && !f.overMessages(is) {
+		r.signal()
+	}
+}
+
 // firstTime reports whether something was not told since the destination is full.
 func (r *room) firstTime(what string) bool {
 	r.mu.Lock()
@@ -189,13 +203,6 @@ func (r *room) firstTime(what string) bool {
 	return true
 }
 
-// notFull notes that the destination has room.
-func (r *room) notFull() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.told = nil
-}
-
 // roomChanged has the producers look that wait for room in a destination after a turn
 // of it, or after its end.
 func (b *Broker) roomChanged(d *destination) {
@@ -204,7 +211,7 @@ func (b *Broker) roomChanged(d *destination) {
 	}
 	for _, r := range b.rooms.all() {
 		if d.sub == nil && d.name == r.name || d.sub != nil && r.name.IsTopic() && d.sub.covers(r.name) {
-			r.signal()
+			r.signalRoom()
 		}
 	}
 }
@@ -222,7 +229,8 @@ type demand struct {
 type part struct {
 	room            *room
 	bytes, messages int64
-	own             int64 // bytes that its transaction has for the destination already
+	own             int64  // bytes that its transaction has for the destination already
+	version         uint64 // of the room, when it was decided
 }
 
 // add adds a message for a destination.
@@ -292,7 +300,7 @@ func (b *Broker) ask(n *demand, j judge, watch bool) (worst obstacle) {
 			there = p.room.watch()
 		}
 		f := p.room.flow.Load()
-		is.bytes, is.messages = p.room.used()
+		is.bytes, is.messages, p.version = p.room.used()
 		is.bytes += p.own
 		o := obstacle{room: p.room, changed: there}
 		o.verdict, o.refuseAt, o.why = j.decide(p.room.name, f, is)
@@ -312,16 +320,50 @@ func (b *Broker) ask(n *demand, j judge, watch bool) (worst obstacle) {
 	return worst
 }
 
-// take takes the room that a demand needs, until it is given back.
-func (n *demand) take(over bool) {
+// take takes the room that a demand needs, until it is given back. It returns false, and
+// takes nothing, where anything has changed since the demand was decided about: of many
+// who wait for the last of the room only one is to have it. over does not look.
+func (n *demand) take(over bool) bool {
 	for i := range n.parts {
-		p := &n.parts[i]
-		p.room.bytes.Add(p.bytes)
-		p.room.messages.Add(p.messages)
-		if !over {
-			p.room.notFull()
+		if !n.parts[i].take(over) {
+			for k := range i {
+				n.parts[k].give()
+			}
+			return false
 		}
 	}
+	return true
+}
+
+func (p *part) take(over bool) bool {
+	r := p.room
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !over && r.version != p.version {
+		return false
+	}
+	r.add(p.bytes, p.messages)
+	if !over {
+		r.told = nil // it is not full
+	}
+	return true
+}
+
+func (p *part) give() {
+	r := p.room
+	r.mu.Lock()
+	r.add(-p.bytes, -p.messages)
+	r.mu.Unlock()
+	if r.b.waiting.now.Load() > 0 { // whoever waits counts there before looking
+		r.signalRoom()
+	}
+}
+
+// add changes what is on its way; r.mu is held.
+func (r *room) add(bytes, messages int64) {
+	r.bytes += bytes
+	r.messages += messages
+	r.version++
 }
 
 // give gives the room back, once what took it counts in its destination, or will
@@ -331,12 +373,7 @@ func (n *demand) give() {
 		return
 	}
 	for i := range n.parts {
-		p := &n.parts[i]
-		p.room.bytes.Add(-p.bytes)
-		p.room.messages.Add(-p.messages)
-		if p.room.waits.now.Load() > 0 {
-			p.room.signal()
-		}
+		n.parts[i].give()
 	}
 }
 

@@ -1,8 +1,10 @@
 package broker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
@@ -80,7 +82,10 @@ func (h *house) atRest() {
 	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()
 	for _, r := range h.broker.rooms.all() {
-		if b, m := r.bytes.Load(), r.messages.Load(); b != 0 || m != 0 {
+		r.mu.Lock()
+		b, m := r.bytes, r.messages
+		r.mu.Unlock()
+		if b != 0 || m != 0 {
 			h.t.Errorf("%d bytes of %d messages are on their way to %s for ever", b, m, r.name)
 		}
 		if n := r.waits.now.Load(); n != 0 {
@@ -524,7 +529,7 @@ func TestTooMuchParked(t *testing.T) {
 			got = append(got, texts(ds)...)
 			c.must(c.ack(queue.Standard, k, ds[0], ds[len(ds)-1], len(ds), ""))
 		}
-		if diff := cmp.Diff(bodies(10), got); diff != "" {
+		if diff := gocmp.Diff(bodies(10), got); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
 		}
 		h.atRest()
@@ -605,7 +610,7 @@ func TestFlowAdvisories(t *testing.T) {
 			}
 			h.events = nil
 			h.mu.Unlock()
-			if diff := cmp.Diff([]string{"full queue://ORDERS true 2050", "fast queue://ORDERS " + c.id + ":1:1"}, told); diff != "" {
+			if diff := gocmp.Diff([]string{"full queue://ORDERS true 2050", "fast queue://ORDERS " + c.id + ":1:1"}, told); diff != "" {
 				t.Error(diff)
 			}
 			if k == "" {
@@ -689,5 +694,145 @@ func TestMaxDestinations(t *testing.T) {
 		}
 		c.must(c.c.RemoveDestination(h.t.Context(), queueNamed("B")))
 		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+// TestManyWhoWaitGoInOneByOne: room for one lets one in, whoever of them it is.
+func TestManyWhoWaitGoInOneByOne(t *testing.T) {
+	inHouse(t, withFlows(map[string]Flow{orders.Name: {MaxMessages: 2}}), func(h *house) {
+		const many = 20
+		var all []*sending
+		var producers []*client
+		for range many {
+			p := h.client()
+			producers = append(producers, p)
+			all = append(all, p.begin(p.msg(orders, "m")))
+		}
+		in := func() (n int) {
+			for _, s := range all {
+				if done, err := s.settled(); done && err == nil {
+					n++
+				}
+			}
+			return n
+		}
+		c := h.client()
+		k := c.consume(orders)
+		for n := range many {
+			if got := in(); got != min(n+2, many) {
+				t.Fatalf("%d are in, want %d", got, min(n+2, many))
+			}
+			got := c.take()
+			c.must(c.ack(queue.Standard, k, got[0], got[0], 1, ""))
+			c.mu.Lock()
+			c.got = append(got[1:], c.got...)
+			c.mu.Unlock()
+		}
+		h.atRest()
+		for _, p := range append(producers, c) {
+			p.c.Close(message.Closed, "", -1)
+		}
+	})
+}
+
+// TestLimitsLoseAndHoldNothing has producers of all kinds send to full queues while
+// consumers take what comes: everything arrives once, in the order of each producer, and
+// nobody waits for ever.
+func TestLimitsLoseAndHoldNothing(t *testing.T) {
+	const producers, sends = 6, 60
+	fan := queueNamed("FAN")
+	set := withFlows(map[string]Flow{orders.Name: {MaxMessages: 3}, "OTHER": {MaxBytes: two}}, func(o *Options) {
+		o.Interceptors = Interceptors{Composites: []Composite{{Destination: fan, ForwardTo: []Forward{{Destination: orders}, {Destination: queueNamed("OTHER")}}, ForwardOnly: true}}}
+	})
+	inHouse(t, set, func(h *house) {
+		var all []*client
+		got := map[string][]string{} // by queue and producer
+		var mu sync.Mutex
+		taken := 0
+		var consuming sync.WaitGroup
+		stop := make(chan struct{})
+		for _, d := range []message.Destination{orders, queueNamed("OTHER")} {
+			c := h.client()
+			all = append(all, c)
+			k := c.consume(d, func(s *ConsumerSpec) { s.Prefetch = 2 })
+			consuming.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					case <-time.After(time.Millisecond):
+					}
+					c.mu.Lock()
+					ds := c.got
+					c.got = nil
+					c.mu.Unlock()
+					for i := range ds {
+						m, err := ds[i].Load()
+						if err != nil {
+							t.Error(err)
+							continue
+						}
+						mu.Lock()
+						key := d.Name + " " + m.ID.Producer
+						got[key] = append(got[key], string(m.Body))
+						taken++
+						mu.Unlock()
+						if err := c.ack(queue.Standard, k, ds[i], ds[i], 1, ""); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		want := map[string][]string{}
+		total := 0
+		var producing sync.WaitGroup
+		for n := range producers {
+			p := h.client()
+			all = append(all, p)
+			producing.Go(func() {
+				random := rand.New(rand.NewPCG(1, uint64(n)))
+				for i := range sends {
+					body := fmt.Sprint("m", i)
+					to := []message.Destination{orders, queueNamed("OTHER"), fan}[random.IntN(3)]
+					m := p.msg(to, body, func(m *message.Message) { m.Persistent = random.IntN(2) == 0 })
+					switch kind := random.IntN(3); {
+					case kind == 0 && to != fan:
+						p.begin(m) // and go on
+					case kind < 2:
+						if err := p.send(m, ""); err != nil {
+							t.Error(err)
+						}
+					default:
+						if err := cmp.Or(p.c.Begin("TX"), p.send(m, "TX"), p.settle(p.c.Commit, "TX")); err != nil {
+							t.Error(err)
+						}
+					}
+					mu.Lock()
+					for _, name := range []string{orders.Name, "OTHER"} {
+						if to.Name == name || to == fan {
+							key := name + " " + m.ID.Producer
+							want[key] = append(want[key], body)
+							total++
+						}
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		producing.Wait()
+		time.Sleep(10 * time.Second)
+		close(stop)
+		consuming.Wait()
+		if taken != total {
+			t.Errorf("%d came of %d", taken, total)
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("what came (-want +got):\n%s", diff)
+		}
+		h.atRest()
+		for _, c := range all {
+			c.c.Close(message.Closed, "", -1)
+		}
 	})
 }

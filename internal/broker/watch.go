@@ -136,7 +136,7 @@ func (b *Broker) tellHeldBack(d message.Destination, producer string, o *obstacl
 	if a.WhenFull && firstTime(d.String()) {
 		e := Event{Kind: Full, Destination: d, Text: o.why.Error()}
 		if o.room != nil {
-			e.Bytes, _ = o.room.used()
+			e.Bytes, _, _ = o.room.used()
 			e.OwnLimit = true
 		}
 		b.tell(e)
