@@ -153,14 +153,13 @@ func surprises(log *slog.Logger, file string, r policy.Report) {
 func adminOf(ctx context.Context, log *slog.Logger) func(*server.Server) http.Handler {
 	return func(s *server.Server) http.Handler {
 		h, err := admin.New(admin.Options{
-			Broker:  s.Broker,
-			Access:  s.Access(),
-			Version: version(),
-			Started: s.Started(),
-			Log:     log,
-			Config:  s.Config,
-			Reload:  reloadOf(s),
-
+			Broker:      s.Broker,
+			Access:      s.Access(),
+			Version:     version(),
+			Started:     s.Started(),
+			Log:         log,
+			Config:      s.Config,
+			Reload:      reloadOf(s),
 			MoveClients: s.MoveClients,
 			Stopping:    func() bool { return ctx.Err() != nil },
 			Space: func() (admin.Space, error) {

@@ -346,6 +346,38 @@ class ClusterTest {
         }
     }
 
+    /**
+     * A client with priorityBackup=true returns to its first broker without a word to its sessions. A transaction that
+     * it had begun is not committed without what it acknowledges: nothing is lost, and nothing is sent twice.
+     */
+    @Test
+    void priority_backup_in_a_transaction() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        try (Pair pair = new Pair(UPDATE); Client c = Client.open(pair.both("&randomize=false&priorityBackup=true"))) {
+            pair.a.kill();
+            await("at the second", () -> pair.b.url().equals(at(c)));
+            Mail.send(pair.b.url(), in, "m0", "m1", "m2");
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, in);
+            assertEquals("m0", Mail.next(consumer));
+            Mail.send(s, out, "forwarded");
+            pair.a.start();
+            await("back at the first", () -> pair.a.url().equals(at(c)));
+            assertThrows(TransactionRolledBackException.class, s::commit);
+            Client.abandon(c.connection);
+            List<String> got = Mail.take(pair.b.url(), in, 3);
+            got.replaceAll(label -> label.substring(0, 2));
+            got.sort(null);
+            assertEquals(List.of("m0", "m1", "m2"), got);
+            for (BrokerProcess p : List.of(pair.a, pair.b)) {
+                assertEquals(0, Mail.browse(p.url(), out).size(), "sent in the rolled back transaction");
+                assertEquals(0, Mail.browse(p.url(), in).size());
+                Mail.deadLetters(p.url(), in, 0);
+            }
+        }
+    }
+
     /** backup=true: a spare connection, which is used at once, and which costs no messages. */
     @Test
     void backup() throws Exception {
