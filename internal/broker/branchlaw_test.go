@@ -14,12 +14,13 @@ import (
 )
 
 // TestXAConservesMessages: random work in distributed transactions, over kills and
-// lost connections, against a model that only knows what was committed.
+// lost connections, against a model that only knows what was committed, and what was
+// rolled back.
 func TestXAConservesMessages(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
 		inHouse(t, smallTransactions, func(h *house) {
-			w := &xaWorld{h: h, r: rand.New(rand.NewPCG(seed, 1)), there: map[string]message.Destination{}, txs: map[message.XID]*xaModel{}}
+			w := &xaWorld{h: h, r: rand.New(rand.NewPCG(seed, 1)), there: map[string]message.Destination{}, txs: map[message.XID]*xaModel{}, failed: map[string]int32{}}
 			w.connect()
 			for range 60 {
 				w.step()
@@ -47,6 +48,7 @@ type xaWorld struct {
 	hand      map[string]Delivery            // at the consumers, and in no transaction
 	there     map[string]message.Destination // what was committed
 	txs       map[message.XID]*xaModel
+	failed    map[string]int32 // rollbacks that were answered
 	n         int
 }
 
@@ -143,6 +145,7 @@ func (w *xaWorld) commit(x message.XID, m *xaModel) {
 // rollBack gives back to the hand what this connection's consumers still have.
 func (w *xaWorld) rollBack(x message.XID, m *xaModel) {
 	for text, d := range m.takes {
+		w.failed[text]++
 		if d.Consumer == w.consumers[d.Destination] {
 			w.hand[text] = d
 		}
@@ -175,6 +178,7 @@ func (w *xaWorld) finish() {
 	}
 	w.c.c.Close(message.Closed, "", queue.UnknownLast)
 	w.h.kill()
+	w.compareCounts()
 	got := map[string]message.Destination{}
 	c := w.h.client()
 	for n := range 3 {
@@ -190,6 +194,29 @@ func (w *xaWorld) finish() {
 	}
 	if diff := cmp.Diff(short(w.there), short(got)); diff != "" {
 		w.h.t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// compareCounts looks for failures that somebody was told of and that nobody knows.
+func (w *xaWorld) compareCounts() {
+	for n := range 3 {
+		at := At(queueNamed(fmt.Sprint("Q", n)))
+		for c := (Cursor{}); !c.End; {
+			page, next, err := w.h.broker.Look(w.h.t.Context(), at, c, 100)
+			if err != nil {
+				w.h.t.Fatal(err)
+			}
+			for i := range page {
+				m, err := w.h.broker.Read(&page[i])
+				if err != nil {
+					w.h.t.Fatal(err)
+				}
+				if text := string(m.Body); page[i].Counts.Failures < w.failed[text] {
+					w.h.t.Errorf("%.20s: %d rollbacks were answered, and %d failures are known", text, w.failed[text], page[i].Counts.Failures)
+				}
+			}
+			c = next
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func (d *destination) mixed(ctx context.Context, at Cursor, n int) (page []Peek,
 		}})
 		for _, s := range stored {
 			if p := s.Entry.Position; !known[p] && d.machine.Alone(at.Lane, p) {
-				page = append(page, peek(queue.StoredItem(s.Entry, s.Counts, s.HasCounts)))
+				page = append(page, peek(d.machine.Shown(s.Entry, s.Counts, s.HasCounts)))
 			} else if it := d.machine.Ahead(at.Lane, p); it != nil {
 				page = append(page, peek(it))
 			}
@@ -132,14 +132,13 @@ func (d *destination) inStore(ctx context.Context, at Cursor, n int) ([]Peek, er
 		return nil, err
 	}
 	page := make([]Peek, len(stored))
-	for i, s := range stored {
-		page[i] = peek(queue.StoredItem(s.Entry, s.Counts, s.HasCounts))
-	}
 	err = d.do(ctx, func() {
-		for i := range page {
-			if it := d.machine.Ahead(at.Lane, page[i].Entry.Position); it != nil {
-				page[i] = peek(it)
+		for i, s := range stored {
+			it := d.machine.Ahead(at.Lane, s.Entry.Position)
+			if it == nil {
+				it = d.machine.Shown(s.Entry, s.Counts, s.HasCounts)
 			}
+			page[i] = peek(it)
 		}
 	})
 	return page, err

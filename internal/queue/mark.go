@@ -125,6 +125,16 @@ func (g *marking) recall(it *Item) {
 	}
 }
 
+// Shown is an entry that is in the store alone, as a delivery now would find it: with
+// what the marks of an earlier process say of it.
+func (m *Machine) Shown(e message.Entry, c message.Counts, hasCounts bool) *Item {
+	it := StoredItem(e, c, hasCounts)
+	if k := m.marks.found[it.Position]; k != nil {
+		it.Suspect = max(it.Suspect, k.how)
+	}
+	return it
+}
+
 // touch has an item looked at when the turn ends: what the store knows of it may
 // have to change.
 func (m *Machine) touch(it *Item) {
