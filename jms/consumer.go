@@ -312,8 +312,8 @@ func (k *Consumer) finishLocked() {
 func (k *Consumer) leaveLocked() {
 	s, c := k.session, k.session.c
 	k.in.flush(c.now())
+	last := k.in.leave()
 	s.flushLocked(k)
-	last := k.in.lastDelivered()
 	k.removeLocked()
 	if c.failure == nil && !c.closing {
 		c.postLocked(&wire.RemoveInfo{ObjectID: k.id, LastDeliveredSequenceID: last})

@@ -365,13 +365,29 @@ func (in *inbox) reached(d *delivery) {
 	}
 }
 
-// lastDelivered is what RemoveInfo says (OpenWire 10.7): the last message that the
-// application has and has not acknowledged, or else the last that it had.
-func (in *inbox) lastDelivered() int64 {
-	for d := in.out.tail; d != nil; d = d.prev {
-		if d.stage == delivered || d.stage == waiting || d.stage == acked {
-			return d.sequence()
+// leave is what RemoveInfo says (OpenWire 10.7): the last message that the application
+// has and has not acknowledged, or else the last that it had. All before it count as
+// delivered. So what it has behind one that it never saw, which it may from a link
+// before this one, or because of its priority, is told by DELIVERED acknowledgements.
+func (in *inbox) leave() int64 {
+	last, behind := int64(wire.LastDeliveredNone), false
+	for d := in.out.head; d != nil; d = d.next {
+		switch d.stage {
+		case ready:
+			if !behind && last == wire.LastDeliveredNone && d.order > in.lastOrder {
+				last = in.last
+			}
+			behind = true
+		case delivered, waiting, acked:
+			if !behind {
+				last = d.sequence()
+			} else if d.stage != waiting { // that failed, and the broker knows
+				in.ackOne(d, wire.AckDelivered, nil)
+			}
 		}
 	}
-	return in.last
+	if in.out.head == nil {
+		return in.last
+	}
+	return last
 }

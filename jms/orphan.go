@@ -81,7 +81,7 @@ func (in *inbox) returned(d *delivery, now int64) bool {
 		in.remember(d)
 		return true
 	case o.failed: // it waits on
-		d.counter, d.failures = max(d.counter, o.counter), o.failures
+		d.counter, d.failures = max(d.counter, o.known()), o.failures
 		d.due = o.due
 		if d.due > now {
 			in.wait(d)
@@ -93,12 +93,23 @@ func (in *inbox) returned(d *delivery, now int64) bool {
 	return true
 }
 
+// known is how many failures of a delivery there were for sure. Where the broker has told
+// of more than it counts for, as of a message that may have been seen, that is left out:
+// what it tells with the copy is newer.
+func (d *delivery) known() int {
+	if d.brought {
+		return d.failures
+	}
+	return d.counter
+}
+
 // adopt lets the delivery that the application has go on as the copy that has come.
 func (in *inbox) adopt(o, d *delivery) {
 	in.stats.duplicates++
 	in.out.remove(d)
 	o.w.MessageID = d.w.MessageID // the broker may have numbered it anew
-	o.from, o.order, o.told = d.from, d.order, d.told
+	o.counter = max(d.counter, o.known())
+	o.from, o.order, o.told, o.brought = d.from, d.order, d.told, d.brought
 	o.stage = delivered
 	in.out.add(o)
 	in.had = append(in.had, o)

@@ -157,8 +157,8 @@ func (s *Session) dispose(ctx context.Context) int64 {
 	last := int64(wire.LastDeliveredUnknown)
 	for _, k := range append([]*Consumer(nil), s.consumers...) {
 		k.in.flush(c.now())
+		had := k.in.leave()
 		s.flushLocked(k)
-		had := k.in.lastDelivered()
 		last = max(last, had)
 		if c.link != nil && c.failure == nil {
 			c.postLocked(&wire.RemoveInfo{ObjectID: k.id, LastDeliveredSequenceID: had})
