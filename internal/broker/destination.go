@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -373,10 +374,17 @@ func (d *destination) fail(err error) {
 	d.b.lose(d, err)
 }
 
-// do runs f in the destination's goroutine and waits for it.
+// do runs f in the destination's goroutine and waits for it. Where it returns an
+// error, f has not run and does not run any more.
 func (d *destination) do(ctx context.Context, f func()) error {
 	answered := make(chan error, 1)
-	w := work{do: func() { f(); answered <- nil }, stopped: func(err error) { answered <- err }}
+	var begun atomic.Bool // f, or the end of the wait for it
+	w := work{stopped: func(err error) { answered <- err }, do: func() {
+		if begun.CompareAndSwap(false, true) {
+			f()
+			answered <- nil
+		}
+	}}
 	if err := d.box.put(ctx, w); err != nil {
 		return err
 	}
@@ -384,9 +392,15 @@ func (d *destination) do(ctx context.Context, f func()) error {
 	case err := <-answered:
 		return err
 	case <-d.ended:
-		return fmt.Errorf("%s: stopped: %w", d.label(), message.ErrUnavailable)
+		if begun.CompareAndSwap(false, true) {
+			return fmt.Errorf("%s: stopped: %w", d.label(), message.ErrUnavailable)
+		}
+		return <-answered
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		if begun.CompareAndSwap(false, true) {
+			return context.Cause(ctx)
+		}
+		return <-answered // it runs just now
 	}
 }
 
