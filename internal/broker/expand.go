@@ -14,6 +14,9 @@ type copyFor struct {
 	message *message.Message
 }
 
+// passes reports whether the copy is not to outlive the process.
+func (c copyFor) passes() bool { return !c.message.Persistent || !c.to.durable }
+
 // An expansion finds out who gets a copy of a message. All copies are one unit.
 type expansion struct {
 	b      *Broker
@@ -193,7 +196,9 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 		return fmt.Errorf("%s does not exist: %w", to, message.ErrNotFound)
 	}
 	b.remember(to, m, x.from)
-	for _, s := range b.route(to) {
+	all := b.route(to)
+	x.copies = slices.Grow(x.copies, len(all))
+	for _, s := range all {
 		if s.wants(b, to, m, x.from) {
 			x.copies = append(x.copies, copyFor{to: s.d, message: m})
 		}

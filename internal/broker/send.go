@@ -211,6 +211,9 @@ func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
 	u := &unit{b: b}
 	u.sent(m)
 	for _, c := range copies {
+		if u.passing == nil && c.passes() {
+			u.passing = make([]copyFor, 0, len(copies))
+		}
 		u.add(c, m)
 	}
 	return u, nil

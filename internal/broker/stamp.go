@@ -50,7 +50,9 @@ func (s *Stamping) apply(m *message.Message, now int64) {
 // shape changes a message that a client sends as the configuration asks.
 func (c *Connection) shape(m *message.Message) {
 	o := &c.b.o
-	o.Stamping.apply(m, c.b.now())
+	if o.Stamping != nil {
+		o.Stamping.apply(m, c.b.now())
+	}
 	if o.ForcePersistent != nil {
 		m.Persistent = *o.ForcePersistent
 	}

@@ -54,7 +54,7 @@ func (u *unit) sent(m *message.Message) {
 // add puts a copy of the message original into the unit. What differs about the
 // copy, its destination, goes into an overlay, so that all share one body.
 func (u *unit) add(c copyFor, original *message.Message) {
-	if !c.message.Persistent || !c.to.durable {
+	if c.passes() {
 		u.passing = append(u.passing, c)
 		return
 	}
