@@ -221,3 +221,24 @@ func TestReloadChangesWhatSlowConsumersAreAllowed(t *testing.T) {
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+// TestSlowDurableSubscriberIsClosed: its subscription stays, with what it has, and its
+// client can take it up again.
+func TestSlowDurableSubscriberIsClosed(t *testing.T) {
+	news := topicNamed("NEWS")
+	inHouse(t, slowPolicy(Slow{For: 30 * time.Second}), func(h *house) {
+		c := h.client()
+		durable := func(s *ConsumerSpec) { s.Prefetch, s.Subscription = 1, "s" }
+		c.consume(news, durable)
+		for i := range 3 {
+			c.must(c.send(c.msg(news, fmt.Sprint("m", i)), ""))
+		}
+		want(t, "at first", c.take(), "m0")
+		asked, _ := c.within(time.Minute)
+		want(t, "then", asked, "close")
+		time.Sleep(2 * time.Second)
+		c.consume(news, func(s *ConsumerSpec) { durable(s); s.Prefetch = 10 })
+		want(t, "again", c.take(), "m0*1", "m1", "m2")
+		c.c.Close(message.Closed, "", -1)
+	})
+}

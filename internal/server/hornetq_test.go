@@ -85,6 +85,7 @@ type worker struct {
 	consumer string
 	mu       sync.Mutex
 	got      []broker.Delivery
+	kicked   error // why the broker ended the connection
 }
 
 func (w *worker) Deliver(d broker.Delivery) {
@@ -99,7 +100,7 @@ func (b *bench) worker(name string) *worker {
 	id := fmt.Sprintf("ID:w-%d", b.n.Add(1))
 	w := &worker{b: b, consumer: id + ":1:1"}
 	var err error
-	if w.c, err = b.broker.Connect(b.t.Context(), broker.ClientInfo{ID: id, ClientID: id, Address: "pipe", Protocol: "test", Kick: func(error) {}}, w); err != nil {
+	if w.c, err = b.broker.Connect(b.t.Context(), broker.ClientInfo{ID: id, ClientID: id, Address: "pipe", Protocol: "test", Kick: w.kick}, w); err != nil {
 		b.t.Fatal(err)
 	}
 	d := message.Destination{Kind: message.Queue, Name: name}
@@ -107,6 +108,12 @@ func (b *bench) worker(name string) *worker {
 		b.t.Fatal(err)
 	}
 	return w
+}
+
+func (w *worker) kick(why error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kicked = why
 }
 
 // receive waits at most so long for a message; nil: none came.
@@ -350,4 +357,49 @@ func TestDiverts(t *testing.T) { // R-HQ-111: dead letters by the settings of th
 		}
 	}, `<diverts><divert name="a"><address>orders</address><forwarding-address>audit</forwarding-address></divert>
 <divert name="b"><address>away</address><forwarding-address>there</forwarding-address><exclusive>true</exclusive></divert></diverts>`)
+}
+
+// TestSlowConsumersAreKilled is slow-consumer-threshold with its policies: who
+// acknowledges too little while there is enough loses its connection, or is told of.
+func TestSlowConsumersAreKilled(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		policy string
+		pause  time.Duration // of the worker, between messages
+		there  int
+		killed bool
+	}{
+		"too slow":           {"KILL", time.Second, 40, true},
+		"fast enough":        {"KILL", 400 * time.Millisecond, 40, false},
+		"too little to do":   {"KILL", time.Second, 9, false},
+		"only to be told of": {"NOTIFY", time.Second, 40, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBench(t, `<address-setting match="#"><dead-letter-address>DLQ</dead-letter-address><slow-consumer-threshold>2</slow-consumer-threshold>
+<slow-consumer-check-period>5</slow-consumer-check-period><slow-consumer-policy>`+tt.policy+`</slow-consumer-policy></address-setting>`, func(b *bench) {
+				for i := range tt.there {
+					b.send("work", fmt.Sprint(i))
+				}
+				w := b.worker("work")
+				killed := func() bool {
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					return w.kicked != nil
+				}
+				start := time.Now()
+				for d := w.receive(time.Second); d != nil && !killed(); d = w.receive(time.Second) {
+					time.Sleep(tt.pause)
+					w.commit(d)
+				}
+				if killed() != tt.killed {
+					t.Errorf("killed: %v", w.kicked)
+				}
+				if took := time.Since(start); tt.killed && (took < 5*time.Second || took > 7*time.Second) {
+					t.Errorf("after %v", took)
+				}
+				w.cut()
+			})
+		})
+	}
 }
