@@ -24,7 +24,9 @@ func (n *arithmetic) eval(l Lookup) Value {
 	case left.isNumber() && right.isNumber():
 		return n.numbers(left, right)
 	case left.kind == String && n.op == '+':
-		return join(left.text, right)
+		v := join(left.text, right)
+		l.Charge(len(v.text) / 4)
+		return v
 	}
 	return Value{}
 }

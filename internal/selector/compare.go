@@ -32,6 +32,7 @@ func (n *comparison) eval(l Lookup) Value {
 	if left.kind == Null {
 		return left
 	}
+	l.Charge(len(left.text) / 16)
 	return compare(n.op, left, n.right.eval(l), n.convert)
 }
 

@@ -4,7 +4,9 @@
 // A text is parsed once; the Selector that results is immutable, may be used by
 // any number of goroutines, and decides about a message by looking up its
 // header fields and properties by name. It knows nothing of where they come
-// from: a Lookup does. Evaluation allocates nothing, but for "+" on strings and for functions.
+// from: a Lookup does. Evaluation allocates nothing, but for "+" on strings, for functions
+// and for LIKE with very long patterns. It is linear, and tells its cost in steps, by
+// which a queue bounds what a selector may take of its time.
 //
 // Logic has three values (JMS 3.8.1.2): a comparison with NULL is unknown, and a
 // message matches only where the whole is true. The order of binding, loosest

@@ -3,6 +3,7 @@ package selector
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 )
@@ -22,8 +23,15 @@ import (
 // Patterns are those of RE2: linear in time, and so without what Java's have beyond
 // it (look-around, back references).
 
-// maxPatternBytes is the longest pattern of a function.
-const maxPatternBytes = 1 << 10
+const (
+	// maxPatternBytes is the longest pattern of a function.
+	maxPatternBytes = 1 << 10
+	// maxPatternSize is how many instructions a pattern may need: what it costs to match
+	// it is in proportion, and "a{1000}" has a thousand.
+	maxPatternSize = 2 * maxPatternBytes
+	// compileSteps is what it costs to compile a pattern for each byte of it.
+	compileSteps = 500
+)
 
 // A function makes an operand of its arguments.
 type function struct {
@@ -118,9 +126,18 @@ func (p *parser) list() (operand, error) {
 
 // An expression is a regular expression: one that is written down is compiled once.
 type expression struct {
-	fixed *regexp.Regexp
+	fixed *program
 	of    node
 }
+
+// A program is a compiled pattern.
+type program struct {
+	*regexp.Regexp
+	size int // instructions
+}
+
+// charge adds what matching a string costs, at the most.
+func (x *program) charge(l Lookup, s string) { l.Charge(len(s) * (1 + 4*x.size)) }
 
 func (p *parser) pattern(o operand) (expression, error) {
 	s, ok := o.node.(literal)
@@ -137,15 +154,27 @@ func (p *parser) pattern(o operand) (expression, error) {
 	return expression{fixed: re}, nil
 }
 
-func compile(s string) (*regexp.Regexp, error) {
+func compile(s string) (*program, error) {
 	if len(s) > maxPatternBytes {
 		return nil, fmt.Errorf("it has %d bytes, the limit is %d", len(s), maxPatternBytes)
 	}
-	return regexp.Compile(s)
+	tree, err := syntax.Parse(s, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	code, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if n := len(code.Inst); n > maxPatternSize {
+		return nil, fmt.Errorf("with its repetitions written out it has %d parts, the limit is %d", n, maxPatternSize)
+	}
+	re, err := regexp.Compile(s)
+	return &program{re, len(code.Inst)}, err
 }
 
 // get gives the pattern for a message; nil if there is none.
-func (n expression) get(l Lookup) *regexp.Regexp {
+func (n expression) get(l Lookup) *program {
 	if n.fixed != nil {
 		return n.fixed
 	}
@@ -153,6 +182,7 @@ func (n expression) get(l Lookup) *regexp.Regexp {
 	if v.kind != String {
 		return nil
 	}
+	l.Charge(compileSteps * min(len(v.text), maxPatternBytes))
 	re, err := compile(v.text)
 	if err != nil {
 		return nil
@@ -183,7 +213,11 @@ func (n *regex) eval(l Lookup) Value {
 		return BoolValue(false)
 	}
 	re := n.pattern.get(l)
-	return BoolValue(re != nil && re.MatchString(s))
+	if re == nil {
+		return BoolValue(false)
+	}
+	re.charge(l, s)
+	return BoolValue(re.MatchString(s))
 }
 
 // replace is REPLACE.
@@ -199,16 +233,18 @@ func (n *replace) eval(l Lookup) Value {
 	if v.kind != String || by.kind != String || re == nil {
 		return Value{}
 	}
+	re.charge(l, v.text)
 	var out []byte
 	last := 0
 	for _, m := range re.FindAllStringSubmatchIndex(v.text, -1) {
 		out = append(out, v.text[last:m[0]]...)
 		var ok bool
-		if out, ok = expand(out, re, by.text, v.text, m); !ok {
+		if out, ok = expand(out, re.Regexp, by.text, v.text, m); !ok || len(out) > maxMadeBytes {
 			return Value{}
 		}
 		last = m[1]
 	}
+	l.Charge(len(out) + len(by.text))
 	return StringValue(string(append(out, v.text[last:]...)))
 }
 
@@ -290,6 +326,7 @@ func (n *split) list(l Lookup) (all []Value, ok bool) {
 	if v.kind != String || re == nil {
 		return nil, false
 	}
+	re.charge(l, v.text)
 	limit := 0
 	if len(n.limit) > 0 {
 		of := n.limit[0].eval(l)
@@ -331,6 +368,7 @@ func (n *inList) eval(l Lookup) Value {
 	if !ok {
 		return Value{}
 	}
+	l.Charge(8*len(all) + len(v.text)/16)
 	for _, e := range all {
 		if compare(equal, e, v, false).isTrue() {
 			return BoolValue(true)

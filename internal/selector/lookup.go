@@ -12,6 +12,8 @@ type Lookup interface {
 	// a property. It is false where the message has none of that name, which a
 	// selector takes for NULL.
 	Lookup(name string) (Value, bool)
+	// Charge adds steps to what the evaluation has cost so far.
+	Charge(steps int)
 }
 
 // A MessageLookup looks up in a message: header fields by their JMS names, all
@@ -26,7 +28,26 @@ type MessageLookup struct {
 	// RedeliveryCounter is what the consumer is told: JMSRedelivered is whether it
 	// is above 0, JMSXDeliveryCount is 1 more.
 	RedeliveryCounter int
+	// Steps is what evaluations have cost: see Selector.Matches.
+	Steps int
+
+	of    *message.Message // that known is of
+	known [remembered]remembrance
+	next  int // the remembrance that is given up next
 }
+
+// remembered is how many properties of a message a MessageLookup remembers.
+const remembered = 4
+
+// A remembrance is a property that was looked up.
+type remembrance struct {
+	name  string // "": none
+	value Value
+	ok    bool
+}
+
+// Charge implements Lookup.
+func (l *MessageLookup) Charge(steps int) { l.Steps += steps }
 
 // Lookup implements Lookup.
 func (l *MessageLookup) Lookup(name string) (Value, bool) {
@@ -41,7 +62,25 @@ func (l *MessageLookup) Lookup(name string) (Value, bool) {
 	if l.Properties == nil {
 		return Value{}, false
 	}
-	return l.Properties(name)
+	return l.property(name)
+}
+
+// property looks a property up that may be remembered.
+func (l *MessageLookup) property(name string) (Value, bool) {
+	if l.of != l.Message {
+		l.of, l.known = l.Message, [remembered]remembrance{}
+	}
+	for i := range l.known {
+		if k := &l.known[i]; k.name == name {
+			return k.value, k.ok
+		}
+	}
+	l.Charge(len(l.Message.Properties) / 16)
+	k := &l.known[l.next]
+	l.next = (l.next + 1) % remembered
+	k.name = name
+	k.value, k.ok = l.Properties(name)
+	return k.value, k.ok
 }
 
 // header gives a header field, NULL where it is not set; known is false for a

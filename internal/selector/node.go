@@ -15,6 +15,7 @@ func (n literal) eval(Lookup) Value { return n.value }
 type property struct{ name string }
 
 func (n property) eval(l Lookup) Value {
+	l.Charge(1)
 	v, ok := l.Lookup(n.name)
 	if !ok {
 		return Value{}
@@ -103,6 +104,7 @@ func (n *membership) eval(l Lookup) Value {
 	if v.kind != String {
 		return Value{}
 	}
+	l.Charge(len(v.text)/8 + min(len(n.list), longList))
 	return BoolValue(n.has(v.text) != n.negated)
 }
 

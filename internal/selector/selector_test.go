@@ -12,6 +12,8 @@ func (p properties) Lookup(name string) (Value, bool) {
 	return v, ok
 }
 
+func (properties) Charge(int) {}
+
 // sample is the message that the tables below select from.
 var sample = properties{
 	"name": StringValue("James"), "quote": StringValue("'In God We Trust'"), "foo": StringValue("_foo"),

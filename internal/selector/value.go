@@ -59,6 +59,9 @@ func (v Value) Text() string {
 	return v.text
 }
 
+// Is reports whether v is the given string.
+func (v Value) Is(text string) bool { return v.kind == String && v.text == text }
+
 // isTrue and isFalse leave out what is unknown, and what is no boolean.
 func (v Value) isTrue() bool  { return v.kind == Bool && v.bits == 1 }
 func (v Value) isFalse() bool { return v.kind == Bool && v.bits == 0 }
