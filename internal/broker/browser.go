@@ -231,8 +231,11 @@ func (br *browser) run(ctx context.Context) {
 		}
 		at = next
 		for i := range page {
-			if page[i].Entry.Position > newest || !br.show(ctx, &page[i]) {
-				continue
+			if ctx.Err() != nil {
+				return // its selector may take its time
+			}
+			if page[i].Entry.Position <= newest {
+				br.show(ctx, &page[i])
 			}
 		}
 	}
@@ -246,24 +249,21 @@ func (br *browser) run(ctx context.Context) {
 }
 
 // show sends one entry to the client, if its selector wants it.
-func (br *browser) show(ctx context.Context, p *Peek) bool {
+func (br *browser) show(ctx context.Context, p *Peek) {
 	d := br.d
 	if e := p.Entry.Expiration; e > 0 && d.b.now() > e {
-		return false
+		return
 	}
 	if br.sel != nil {
 		m, err := d.message(p)
-		if err != nil || !br.sel.Matches(&selector.MessageLookup{Message: m, RedeliveryCounter: p.Counter, Properties: func(name string) (selector.Value, bool) {
-			return d.b.o.Properties(m, name)
-		}}) {
-			return false
+		if err != nil || !br.sel.Matches(d.b.lookup(m, p.Counter)) {
+			return
 		}
 	}
 	if !br.spend(ctx) {
-		return false
+		return
 	}
 	// The hint keeps the client from applying its limit to what it only looks at (C20).
 	br.k.c.sink.Deliver(Delivery{Consumer: br.k.spec.ID, Destination: d.name, Entry: p.Entry, Message: p.Message,
 		Counter: p.Counter, Hint: p.Counter > 0, source: d, stored: p.stored})
-	return true
 }

@@ -210,32 +210,32 @@ type wanted struct {
 	err      error // of the first message that could not be read; it is left
 }
 
-func (w *wanted) wants(it *queue.Item) bool {
-	return (w.also == nil || w.also(it)) && w.fits(it.ID, it.Counter(), func() (*message.Message, error) { return w.d.headerOf(it) })
+func (w *wanted) wants(it *queue.Item) (meant bool, steps int) {
+	if w.also != nil && !w.also(it) {
+		return false, 1
+	}
+	return w.fits(it.ID, it.Counter(), func() (*message.Message, error) { return w.d.headerOf(it) })
 }
 
 // fits is wants by what the selection itself says; counter is what a client would be
 // told at a delivery now.
-func (w *wanted) fits(id message.ID, counter int, header func() (*message.Message, error)) bool {
+func (w *wanted) fits(id message.ID, counter int, header func() (*message.Message, error)) (meant bool, steps int) {
 	if w.ids != nil && !w.ids[id.String()] {
-		return false
+		return false, 1
 	}
 	if w.selector == nil {
-		return true
+		return true, 1
 	}
 	m, err := header()
 	if err != nil {
 		if w.err == nil {
 			w.err = fmt.Errorf("message %s stays: %w", id, err)
 		}
-		return false
+		return false, queue.ReadSteps
 	}
-	return w.selector.Matches(&selector.MessageLookup{Message: m, RedeliveryCounter: counter, Properties: func(name string) (selector.Value, bool) {
-		if w.d.b.o.Properties == nil {
-			return selector.Value{}, false
-		}
-		return w.d.b.o.Properties(m, name)
-	}})
+	l := w.d.b.lookup(m, counter)
+	meant = w.selector.Matches(l)
+	return meant, queue.ReadSteps + l.Steps
 }
 
 func setOf(ids []string) map[string]bool {

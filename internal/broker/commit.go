@@ -193,6 +193,9 @@ func (w *turnWriter) world(e *queue.Effect) {
 	case queue.PageIn:
 		lane, after, n := e.Lane, e.Number, e.Counter
 		w.tell(action{kind: actDo, do: func() { d.orderPage(lane, after, n) }})
+	case queue.Search:
+		lane, after, n := e.Lane, e.Number, e.Counter
+		w.tell(action{kind: actDo, do: func() { d.orderSearch(lane, after, n) }})
 	case queue.PageTimes:
 		x, from, n := e.Index, e.From, e.Counter
 		w.tell(action{kind: actDo, do: func() { d.orderTimes(x, from, n) }})

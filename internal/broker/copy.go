@@ -43,8 +43,14 @@ func (b *Broker) Copy(ctx context.Context, from Place, to message.Destination, w
 				at.End = true
 				break
 			}
-			if p.Entry.Position <= newest && w.fits(p.Entry.ID, p.Counter, func() (*message.Message, error) { return b.Header(&p) }) {
+			if p.Entry.Position > newest {
+				continue
+			}
+			if meant, _ := w.fits(p.Entry.ID, p.Counter, func() (*message.Message, error) { return b.Header(&p) }); meant {
 				chosen = append(chosen, p)
+			}
+			if ctx.Err() != nil { // a selector may take its time
+				return o, context.Cause(ctx)
 			}
 		}
 		if what.Dry {

@@ -289,22 +289,41 @@ func (b *Broker) numbered() uint64 {
 	return b.o.Records.Next(1)
 }
 
-// page reads entries below the limit. It runs in the destination's goroutine.
+// page reads a page for the window. It runs in the destination's goroutine.
 func (d *destination) page(lane uint8, after, limit uint64, n int) {
+	if items, read, ok := d.entries(lane, after, limit, n); ok {
+		d.apply(queue.Paged{Lane: lane, Items: items, Short: read < n && read == len(items)})
+	}
+}
+
+// orderSearch has entries read for those who look behind the window: see orderPage.
+// What is left out is still to come by a command of its own.
+func (d *destination) orderSearch(lane uint8, after uint64, n int) {
+	limit := d.b.numbered()
+	d.box.force(work{do: func() {
+		if items, read, ok := d.entries(lane, after, limit, n); ok {
+			d.apply(queue.Searched{Lane: lane, Items: items, Short: read < n})
+		}
+	}})
+}
+
+// entries reads up to n entries behind a position, of which it gives those below the
+// limit. It runs in the destination's goroutine.
+func (d *destination) entries(lane uint8, after, limit uint64, n int) (items []*queue.Item, read int, ok bool) {
 	stored, err := d.b.o.Records.Page(d.id, records.Lane(lane), after, n)
 	if err != nil {
 		d.fail(fmt.Errorf("read %s: %w", d.label(), err))
-		return
+		return nil, 0, false
 	}
-	short := len(stored) < n
+	read = len(stored)
 	for len(stored) > 0 && stored[len(stored)-1].Entry.Position >= limit {
-		stored, short = stored[:len(stored)-1], false
+		stored = stored[:len(stored)-1]
 	}
-	items := make([]*queue.Item, len(stored))
+	items = make([]*queue.Item, len(stored))
 	for i := range stored {
 		items[i] = queue.StoredItem(stored[i].Entry, stored[i].Counts, stored[i].HasCounts)
 	}
-	d.apply(queue.Paged{Lane: lane, Items: items, Short: short})
+	return items, read, true
 }
 
 func (d *destination) addReader(k *consumer, sel *selector.Selector) {

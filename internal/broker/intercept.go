@@ -230,10 +230,15 @@ type virtualKey struct {
 // selects reports whether a selector, nil for none, selects a message that nobody
 // has been handed yet.
 func (b *Broker) selects(sel *selector.Selector, m *message.Message) bool {
-	return sel == nil || sel.Matches(&selector.MessageLookup{Message: m, Properties: func(name string) (selector.Value, bool) {
-		if b.o.Properties == nil {
-			return selector.Value{}, false
-		}
-		return b.o.Properties(m, name)
-	}})
+	return sel == nil || sel.Matches(b.lookup(m, 0))
+}
+
+// lookup gives selectors the fields of a message of which a client is told a redelivery
+// counter.
+func (b *Broker) lookup(m *message.Message, counter int) *selector.MessageLookup {
+	l := &selector.MessageLookup{Message: m, RedeliveryCounter: counter}
+	if b.o.Properties != nil {
+		l.Properties = func(name string) (selector.Value, bool) { return b.o.Properties(m, name) }
+	}
+	return l
 }

@@ -97,7 +97,7 @@ func (m *Machine) evictBacklog() {
 	clear(m.chosen) // what has gone is not held on to
 	for _, l := range m.lanes {
 		if l != nil {
-			m.want(l, false)
+			m.want(l)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
+	"github.com/nixiemq/nixie/internal/selector"
 )
 
 // A bench is a queue that is kept going: what it hands out goes into out.
@@ -168,6 +169,40 @@ func BenchmarkSelectors(b *testing.B) {
 		x.endTurn()
 		x.apply(Ack{Consumer: k.ID, Type: Standard, First: Ref{Position: x.position}, Last: Ref{Position: x.position}, Count: 1})
 		x.endTurn()
+	}
+}
+
+// BenchmarkCorrelated is a reply queue: each consumer waits for the correlation id of
+// its own, and each message is for one of them. Behind is how many messages that nobody
+// wants lie before them.
+func BenchmarkCorrelated(b *testing.B) {
+	for _, tt := range []struct{ consumers, behind int }{{1, 0}, {100, 0}, {1000, 0}, {1, 5000}, {1000, 5000}} {
+		b.Run(fmt.Sprintf("consumers=%d/behind=%d", tt.consumers, tt.behind), func(b *testing.B) {
+			x := newBench(0, 0)
+			var messages []*message.Message
+			for i := range tt.consumers {
+				id := fmt.Sprintf("ID:host-40000-1700000000000-1:1:1:%d", i)
+				s, err := selector.Parse("JMSCorrelationID = '" + id + "'")
+				if err != nil {
+					b.Fatal(err)
+				}
+				messages = append(messages, &message.Message{ID: message.ID{Producer: "P"}, Persistent: true, CorrelationID: id, Body: make([]byte, 1024)})
+				x.apply(Attach{Consumer: &Consumer{ID: id, Prefetch: 1, Selector: s}})
+			}
+			for range tt.behind {
+				x.enqueue()
+				x.endTurn()
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				x.message = messages[i*7919%len(messages)] // in no order that helps
+				it := x.enqueue()
+				k := it.consumer
+				x.endTurn()
+				x.apply(Ack{Consumer: k.ID, Type: Standard, First: Ref{Position: x.position}, Last: Ref{Position: x.position}, Count: 1})
+				x.endTurn()
+			}
+		})
 	}
 }
 

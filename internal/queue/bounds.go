@@ -73,7 +73,7 @@ func (m *Machine) evict() {
 	}
 	for _, l := range m.lanes {
 		if l != nil && dropped {
-			m.want(l, false)
+			m.want(l)
 		}
 	}
 }

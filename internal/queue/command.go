@@ -189,6 +189,13 @@ type Paged struct {
 	Short bool // there were no more
 }
 
+// Searched brings entries that a Search effect asked for, in the order of positions.
+type Searched struct {
+	Lane  uint8
+	Items []*Item
+	Short bool // there were no more but those of which a command is still to tell
+}
+
 // Timed brings entries that a PageTimes effect asked for, in the order of the index.
 type Timed struct {
 	Index Index
@@ -223,10 +230,12 @@ type Extract struct {
 	// order. Those that are in memory, or not here yet, are passed over.
 	Stored []*Item
 	// Look is how many items are looked at, and Max how many are taken, at the
-	// most; 0: no bound.
+	// most; 0: no bound. No more is looked at either when what Wants cost is what
+	// selectors may take of a turn.
 	Look, Max int
-	// Wants reports whether an item is meant; nil: all are.
-	Wants func(*Item) bool
+	// Wants reports whether an item is meant, and the steps that it took to find out;
+	// nil: all are.
+	Wants func(*Item) (meant bool, steps int)
 	// Dry only counts.
 	Dry    bool
 	Purge  bool
@@ -288,6 +297,7 @@ func (Foretell) command()       {}
 func (Settle) command()         {}
 func (Undispatchable) command() {}
 func (Paged) command()          {}
+func (Searched) command()       {}
 func (Timed) command()          {}
 func (ForgetProducer) command() {}
 func (Browse) command()         {}

@@ -30,9 +30,13 @@ type Consumer struct {
 	// Handle is the owner's own; the machine only carries it.
 	Handle any
 
-	held      list // what it has, in the order of the hand-out
-	extension int  // by how much DELIVERED acks widen the window (R-BRK-02)
-	pulls     int  // messages it asked for and did not get yet
+	held      list  // what it has, in the order of the hand-out
+	extension int   // by how much DELIVERED acks widen the window (R-BRK-02)
+	pulls     int   // messages it asked for and did not get yet
+	idle      bool  // its time limit (check) has passed, and it has not been heard of since
+	lanes     uint8 // it looks at those up to this one
+	steps     int   // that its selector took in this turn
+	key       key
 	handOuts  uint64
 	slowness
 	evicted  int     // items that were taken from what waits for it
@@ -42,7 +46,6 @@ type Consumer struct {
 	seen     [lanes]view
 	progress int64  // when it last acknowledged anything
 	check    int64  // when its time limit is looked at; 0: not before something happens
-	idle     bool   // the limit has passed, and it has not been heard of since
 	lapsed   uint64 // the hand-outs up to which the limit took what it had
 	owns     map[*group]bool
 }
@@ -68,6 +71,26 @@ func (v *view) of(p place) *uint64 {
 		return &v.returned
 	}
 	return &v.waiting
+}
+
+// A key is a property that a message must have with this value to be wanted, by what
+// the selector says.
+type key struct{ name, value string } // "": none
+
+// keyed is what the message that was looked at last has for the key that was asked last.
+type keyed struct {
+	of    *message.Message
+	name  string
+	value selector.Value
+}
+
+// lookBack has a consumer look again at what lies at a position and behind it, and at
+// all that came back.
+func (c *Consumer) lookBack(position uint64) {
+	for i := range c.seen {
+		c.seen[i].returned = 0
+		c.seen[i].waiting = min(c.seen[i].waiting, position-1)
+	}
 }
 
 // room reports whether another message may be dispatched to it (R-BRK-01).

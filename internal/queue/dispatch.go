@@ -11,6 +11,7 @@ func (m *Machine) dispatch() {
 	for _, l := range m.lanes {
 		if l != nil {
 			m.settleAhead(l)
+			l.noteEnd()
 		}
 	}
 	if m.anyRoom() && m.gathersUntil == 0 {
@@ -19,24 +20,54 @@ func (m *Machine) dispatch() {
 	m.wantTimes(m.behind() && m.anyRoom())
 	for _, l := range m.lanes {
 		if l != nil {
-			m.want(l, false)
+			m.offerFresh(l, false)
+			m.endSearch(l)
+			m.settleAhead(l)
+			m.want(l)
 		}
 	}
 	m.endPulls()
+	m.stopHere()
 }
 
-// offerAll offers what there is, lane by lane.
+// offerAll offers what there is, lane by lane. What a consumer has not been shown yet of
+// one lane goes before all of the next.
 func (m *Machine) offerAll() {
+	if m.o.Prioritized {
+		for _, c := range m.consumers {
+			c.lanes = lanes
+		}
+	}
 	for _, l := range m.lanes {
 		if l == nil {
 			continue
 		}
-		if !m.offer(l, &l.returned, returned) || m.behind() || !m.offer(l, &l.waiting, waiting) {
+		if !m.offer(l, &l.returned, returned) || m.behind() || !m.offerWaiting(l) {
 			return
 		}
-		m.want(l, true)
-		if l.paging {
-			return // what is paged in comes before lower priorities
+		m.want(l)
+		m.search(l)
+		if m.o.Prioritized {
+			for _, c := range m.consumers {
+				if l.paging || l.hides(c) {
+					c.lanes = min(c.lanes, l.number)
+				}
+			}
+		}
+	}
+}
+
+// offerWaiting offers what waits in a lane: the window, and then what came to be known
+// of what is behind it. It returns false when no consumer looks any more.
+func (m *Machine) offerWaiting(l *lane) bool {
+	for {
+		if !m.offer(l, &l.waiting, waiting) {
+			return false
+		}
+		m.offerFound(l)
+		m.offerFresh(l, true)
+		if !m.settleAhead(l) { // else what was ahead is in the window now
+			return true
 		}
 	}
 }
@@ -51,24 +82,43 @@ func (m *Machine) anyRoom() bool {
 	return false
 }
 
-// offer offers the items of one of a lane's lists to the consumers with room, in
+// looks reports whether a consumer is to be shown items of a lane now.
+func (m *Machine) looks(c *Consumer, l *lane) bool {
+	return c.room() && l.number <= c.lanes && (c.Selector == nil || !m.exhausted(c))
+}
+
+// anyLooks reports whether a consumer looks at a lane.
+func (m *Machine) anyLooks(l *lane) bool {
+	for _, c := range m.consumers {
+		if m.looks(c, l) {
+			return true
+		}
+	}
+	return false
+}
+
+// offer offers the items of one of a lane's lists to the consumers that look, in
 // order, each consumer from where it stopped looking. It returns false when no
-// consumer has room any more.
+// consumer looks any more.
 func (m *Machine) offer(l *lane, from *list, kind place) bool {
-	if from.n == 0 {
+	deeper := kind == waiting && (l.beyond > 0 || len(l.fresh) > 0) // how far they looked will be asked
+	if from.n == 0 && !deeper {
 		return true
 	}
 	begin := uint64(math.MaxUint64)
 	for _, c := range m.consumers {
-		if c.room() {
+		if m.looks(c, l) {
 			begin = min(begin, *c.seen[l.number].of(kind))
 		}
 	}
 	last := uint64(0)
 	for it := from.after(begin); it != nil; {
 		next, rank := it.next, it.rank
-		c, room := m.pick(it)
-		if !room {
+		c, some, sure := m.pick(it, 0)
+		if !sure {
+			m.seeAll(l, kind, 0, last)
+		}
+		if !sure || !some {
 			return false
 		}
 		if c != nil {
@@ -78,33 +128,58 @@ func (m *Machine) offer(l *lane, from *list, kind place) bool {
 		last = rank
 		it = next
 	}
-	room := false
+	if deeper {
+		last = max(last, l.cursor)
+	}
+	return m.seeAll(l, kind, 0, last)
+}
+
+// seeAll notes how far the consumers have looked that look at a lane and had looked as
+// far as from. It reports whether any consumer looks.
+func (m *Machine) seeAll(l *lane, kind place, from, upto uint64) bool {
+	some := false
 	for _, c := range m.consumers {
-		if c.room() {
-			m.see(l, c, kind, last)
-			room = true
+		if m.looks(c, l) {
+			some = true
+			if *c.seen[l.number].of(kind) >= from {
+				m.see(l, c, kind, upto)
+			}
 		}
 	}
-	return room
+	return some
 }
 
 // see notes how far a consumer has looked.
 func (m *Machine) see(l *lane, c *Consumer, kind place, rank uint64) {
 	v := c.seen[l.number].of(kind)
 	*v = max(*v, rank)
-	if kind == waiting {
+	if kind != returned {
 		l.seen = max(l.seen, rank)
 	}
 }
 
-// pick chooses the consumer for an item: of the highest priority, in turn. room
-// says whether any consumer could have taken something.
-func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
+// pick chooses the consumer for an item: of the highest priority, in turn, of those that
+// have looked at everything up to from. some says whether any consumer looks at all.
+// Where sure is false nobody can tell yet who is to have the item: the owner of its
+// group has to be asked, and has used up what its selector may take of a turn.
+func (m *Machine) pick(it *Item, from uint64) (chosen *Consumer, some, sure bool) {
+	l := m.lanes[it.lane]
 	grouped := it.Group != "" && m.o.Grouped && m.exclusive == nil
-	if g := m.group(it); g != nil && (g.parked > 0 && it.heldUntil <= m.now || grouped && g.owner != nil && !startsAnew(it) && m.wants(g.owner, it)) {
-		chosen = m.ofOwner(it, g)
-		g.passed = g.passed || chosen == nil
-		return chosen, m.anyRoom()
+	if g := m.group(it); g != nil {
+		taken := g.parked > 0 && it.heldUntil <= m.now
+		if !taken && grouped && g.owner != nil && !startsAnew(it) {
+			if g.owner.Selector != nil && m.exhausted(g.owner) {
+				return nil, true, false
+			}
+			taken = m.wants(g.owner, it)
+		}
+		if taken {
+			chosen = m.ofOwner(it, g, from)
+			if chosen == nil && (g.passed == 0 || it.Position < g.passed) {
+				g.passed = it.Position
+			}
+			return chosen, m.anyLooks(l), true
+		}
 	}
 	n := len(m.consumers)
 	for first := 0; first < n; {
@@ -123,16 +198,21 @@ func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
 				at = i
 			}
 			c := m.consumers[first+at]
-			if !c.room() {
+			if !m.looks(c, l) {
 				continue
 			}
-			room = true
-			if it.rank <= *c.seen[it.lane].of(it.place) || !m.mayHave(c, it) || !m.wants(c, it) {
+			some = true
+			seen := *c.seen[it.lane].of(it.place)
+			if seen < from || it.rank <= seen || !m.mayHave(c, it) {
+				continue
+			}
+			if !m.wants(c, it) {
+				m.see(l, c, it.place, it.rank) // what it has judged it need not judge again
 				continue
 			}
 			if !grouped {
 				m.next = at + 1
-				return c, true
+				return c, true, true
 			}
 			if best == nil || len(c.owns) < len(best.owns) {
 				best = c
@@ -140,34 +220,49 @@ func (m *Machine) pick(it *Item) (chosen *Consumer, room bool) {
 		}
 		if best != nil {
 			m.next++
-			return best, true
+			return best, true, true
 		}
 		first += equal
 	}
-	return nil, room
+	return nil, some, true
 }
 
 // ofOwner is the owner of an item's group, if the item can go now and to it.
-func (m *Machine) ofOwner(it *Item, g *group) *Consumer {
+func (m *Machine) ofOwner(it *Item, g *group, from uint64) *Consumer {
 	owner := g.owner
-	if owner != nil && !g.leaving && (g.parked == 0 || it.heldUntil > m.now) && owner.room() && !m.withholds(g) && it.rank > *owner.seen[it.lane].of(it.place) && m.mayHave(owner, it) {
-		return owner
+	if owner == nil || g.leaving || g.parked > 0 && it.heldUntil <= m.now || !m.looks(owner, m.lanes[it.lane]) || !m.mayHave(owner, it) {
+		return nil
 	}
-	return nil
+	if seen := *owner.seen[it.lane].of(it.place); seen < from || it.rank <= seen {
+		return nil
+	}
+	if m.withholds(g) {
+		if g.withheld == 0 || it.Position < g.withheld {
+			g.withheld = it.Position
+		}
+		return nil
+	}
+	return owner
 }
 
 // mayHave reports whether neither an exclusive consumer nor a hold keeps the item
 // from the consumer.
 func (m *Machine) mayHave(c *Consumer, it *Item) bool {
-	return (m.exclusive == nil || m.exclusive == c) && (it.heldUntil <= m.now || it.heldFrom != c.Connection)
+	return m.exclusively(c) && (it.heldUntil <= m.now || it.heldFrom != c.Connection)
 }
 
-// wants reports whether the consumer's selector chooses the item.
+// exclusively reports whether no other consumer has everything.
+func (m *Machine) exclusively(c *Consumer) bool { return m.exclusive == nil || m.exclusive == c }
+
+// wants reports whether the consumer's selector chooses the item, and charges it.
 func (m *Machine) wants(c *Consumer, it *Item) bool {
 	if c.Selector == nil {
 		return true
 	}
 	if it.header == nil {
+		if it.Message == nil {
+			m.charge(c, ReadSteps)
+		}
 		h, err := m.header(it)
 		if err != nil {
 			return true // it goes to a consumer, where writing it fails with the same error, and is dead lettered
@@ -176,7 +271,25 @@ func (m *Machine) wants(c *Consumer, it *Item) bool {
 	}
 	m.lookup.Message = it.header
 	m.lookup.RedeliveryCounter, _ = it.counter()
-	return c.Selector.Matches(&m.lookup)
+	before := m.lookup.Steps
+	wanted := m.fits(c) && c.Selector.Matches(&m.lookup)
+	m.charge(c, m.lookup.Steps-before)
+	return wanted
+}
+
+// fits reports whether the message that is looked at has what its selector's key asks
+// for, if it has one. Of a thousand consumers that wait for a correlation id each, one
+// has its selector evaluated.
+func (m *Machine) fits(c *Consumer) bool {
+	if c.key.name == "" {
+		return true
+	}
+	m.lookup.Charge(1)
+	if k := &m.keyed; k.of != m.lookup.Message || k.name != c.key.name {
+		k.of, k.name = m.lookup.Message, c.key.name
+		k.value, _ = m.lookup.Lookup(k.name)
+	}
+	return m.keyed.value.Is(c.key.value)
 }
 
 // header gets an item's message as it is here, perhaps without its body.

@@ -24,6 +24,7 @@
 //   - Effects on an item that is not Stored concern nothing in the store.
 //   - It answers a PageIn with one Paged, of entries that are at least as new as
 //     the batch with which the PageIn was let out.
+//   - It answers a Search with one Searched, in the same way.
 //   - It answers a PageTimes with one Timed, in the same way, and keeps the store's
 //     index of due times equal to the counts that it saves (Item.Indexed).
 //   - It lets nobody but the transaction itself touch what a Prepare or a Foretell
@@ -41,6 +42,8 @@
 //   - no consumer holds more than its window and what widened it allow;
 //   - of the items that a consumer wants, those of a lane that never came back leave
 //     in the order of their positions, behind those that did;
+//   - what a consumer wants comes to it wherever it lies, and none that has looked
+//     through everything has anything read for it;
 //   - of a message group, no item is handed out while one that was here before it
 //     waits, or is to come back (TestGroupLaws);
 //   - what is due comes back in the order of its times, before what was never handed

@@ -24,6 +24,7 @@ const (
 	Nothing                           // Consumer's pull found nothing
 	Answer                            // Done gets Err
 	PageIn                            // read up to Counter entries of Lane behind Number
+	Search                            // read up to Counter entries of Lane behind Number, for those who look behind the window
 	PageTimes                         // read up to Counter places of Index behind From
 	Forget                            // Item, removed by its transaction's batch, is no longer needed
 	Tell                              // an Event
@@ -89,7 +90,7 @@ type Effect struct {
 	Hint      bool          // Deliver: tell the property redeliveryDelay
 	End       bool          // Abort: the whole connection
 	Cause     message.Cause // Abort: of what the consumer has
-	Counter   int           // Deliver: what the client is told; PageIn: how many to read; Tell: see the event
+	Counter   int           // Deliver: what the client is told; PageIn, Search: how many to read; Tell: see the event
 	Item      *Item
 	Consumer  *Consumer
 	Move      *Move

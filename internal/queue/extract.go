@@ -36,6 +36,7 @@ type extraction struct {
 	m      *Machine
 	c      Extract
 	looked int
+	steps  int   // that it took to find out what is meant
 	copied int64 // bytes of messages that cannot be moved where they lie
 	done   Extracted
 }
@@ -109,14 +110,17 @@ func (x *extraction) pick(l *lane, it *Item) *Item {
 // bound says that it is not to be looked at any more.
 func (x *extraction) look(it *Item) bool {
 	c := &x.c
-	if c.Look > 0 && x.looked >= c.Look || c.Max > 0 && x.done.Taken >= c.Max || x.copied > maxCopiedBytes {
+	if c.Look > 0 && x.looked >= c.Look || c.Max > 0 && x.done.Taken >= c.Max || x.copied > maxCopiedBytes || x.steps >= x.m.o.TurnSteps {
 		x.done.Full = true
 		return false
 	}
 	x.looked++
 	x.done.Last = max(x.done.Last, it.Position)
-	if c.Wants != nil && !c.Wants(it) {
-		return true
+	if c.Wants != nil {
+		meant, steps := c.Wants(it)
+		if x.steps += steps; !meant {
+			return true
+		}
 	}
 	if it.place == out || it.place == limbo {
 		x.done.Out++

@@ -282,7 +282,7 @@ func (m *Machine) notOut(it *Item) {
 // gone forgets an item. It is in no list.
 func (m *Machine) gone(it *Item) {
 	if g := m.group(it); g != nil {
-		m.lookAgain(g) // its owner may have room for another member now
+		m.ownerLooksAgain(g) // it may have room for another member now
 	}
 	if it.place != nowhere { // else it had expired when it came
 		m.stats.Dequeued++

@@ -26,8 +26,10 @@ type group struct {
 	leaving bool
 	// parked is how many members wait for a time or a transaction.
 	parked int
-	passed bool         // consumers with room have passed over members
-	recent *lru.Element // in groups.recent; nil: it has no owner
+	// passed is the lowest position of a member that consumers with room have passed
+	// over, withheld that of one that its owner has, to have not too many; 0: none.
+	passed, withheld uint64
+	recent           *lru.Element // in groups.recent; nil: it has no owner
 }
 
 // groups are those of which a queue knows something: an owner, or what is parked.
@@ -236,12 +238,20 @@ func (m *Machine) unpark(it *Item) {
 // lookAgain lets all consumers look at what they have passed over, where members of
 // the group may be among that.
 func (m *Machine) lookAgain(g *group) {
-	if !g.passed {
+	if g.passed == 0 {
 		return
 	}
-	g.passed = false
 	for _, c := range m.consumers {
-		c.seen = [lanes]view{}
+		c.lookBack(g.passed)
+	}
+	g.passed, g.withheld = 0, 0
+}
+
+// ownerLooksAgain lets a group's owner look at members that were withheld from it.
+func (m *Machine) ownerLooksAgain(g *group) {
+	if g.withheld != 0 && g.owner != nil {
+		g.owner.lookBack(g.withheld)
+		g.withheld = 0
 	}
 }
 

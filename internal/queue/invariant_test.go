@@ -7,12 +7,27 @@ import (
 
 // broken says which of its own laws a machine breaks; nil: none.
 func (m *Machine) broken() error {
+	defer m.uncharged()()
 	for _, check := range []func() error{m.brokenLists, m.brokenOut, m.brokenHeaps, m.brokenMarks, m.brokenViews, m.brokenTimes} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// uncharged makes a function that takes back what selectors were charged since.
+func (m *Machine) uncharged() func() {
+	all, each := m.steps, map[*Consumer]int{}
+	for _, c := range m.consumers {
+		each[c] = c.steps
+	}
+	return func() {
+		m.steps = all
+		for c, n := range each {
+			c.steps = n
+		}
+	}
 }
 
 // brokenLists checks that each list is one, in order, of items that say they are there.
@@ -37,6 +52,9 @@ func (m *Machine) brokenLists() error {
 				return fmt.Errorf("list %d of lane %d counts %d and has %d", kind, l.number, q.n, n)
 			}
 		}
+		if len(l.fresh) > 0 || l.search.page != nil {
+			return fmt.Errorf("lane %d: %d came in and have no place, a page is kept: %v", l.number, len(l.fresh), l.search.page != nil)
+		}
 		n := 0
 		for position, it := range l.ahead {
 			if it.Position != position || position <= l.cursor || it.place == nowhere || it.place == waiting {
@@ -46,7 +64,7 @@ func (m *Machine) brokenLists() error {
 				n++
 			}
 		}
-		if n != l.deep || l.beyond == 0 && len(l.ahead) > 0 || len(l.left) > 0 && !m.reading(l) {
+		if n != l.deep || l.beyond == 0 && len(l.during) == 0 && len(l.ahead) > 0 || len(l.left) > 0 && !m.reading(l) {
 			return fmt.Errorf("lane %d: %d deep, %d found; %d ahead of %d; %d left", l.number, l.deep, n, len(l.ahead), l.beyond, len(l.left))
 		}
 		if l.beyond < 0 || len(l.during) > 0 && !l.paging {
@@ -174,12 +192,20 @@ func (m *Machine) brokenViews() error {
 			if l == nil {
 				continue
 			}
+			if m.searches(c, l) && !m.waitsForPage(l, c) && !l.paging && !l.search.reading && !m.behind() && !m.unfinished {
+				return fmt.Errorf("consumer %s has looked up to %d of lane %d, and nothing is read for it", c.ID, c.seen[l.number].waiting, l.number)
+			}
 			for kind, q := range map[place]*list{waiting: &l.waiting, returned: &l.returned} {
 				for it := q.head; it != nil; it = it.next {
 					passed := it.rank <= *c.seen[l.number].of(kind)
-					if m.mayHave(c, it) && m.wants(c, it) && (passed || c.room() && !m.waitsForPage(l) && !m.behind()) {
+					if m.mayHave(c, it) && m.wants(c, it) && (passed || c.room() && !m.waitsForPage(l, c) && !m.behind() && !m.unfinished) {
 						return fmt.Errorf("consumer %s wants %d and does not get it; passed: %v", c.ID, it.Position, passed)
 					}
+				}
+			}
+			for _, it := range l.ahead {
+				if it.place == deep && it.rank <= c.seen[l.number].waiting && m.mayHave(c, it) && m.wants(c, it) {
+					return fmt.Errorf("consumer %s wants %d, which is behind the window, and has looked past it", c.ID, it.Position)
 				}
 			}
 		}
@@ -187,10 +213,11 @@ func (m *Machine) brokenViews() error {
 	return nil
 }
 
-// waitsForPage reports whether a lane that goes before l waits for a page.
-func (m *Machine) waitsForPage(l *lane) bool {
+// waitsForPage reports whether there may be something for a consumer in a lane that goes
+// before l.
+func (m *Machine) waitsForPage(l *lane, c *Consumer) bool {
 	for _, before := range m.lanes[:l.number] {
-		if before != nil && before.paging {
+		if before != nil && (before.paging || before.hides(c)) {
 			return true
 		}
 	}

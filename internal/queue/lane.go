@@ -27,7 +27,10 @@ type lane struct {
 	deep     int              // of them that nobody is offered yet
 	left     map[uint64]bool  // that pages on their way may show as they were, and are not to be taken from them
 	away     map[uint64]bool  // not above the cursor, and in the store alone
-	grown    int              // by how much the window was widened for selectors that found nothing
+	fresh    []*Item          // came in by this command, and belong behind the window
+	newest   uint64           // where ended: nothing of the lane is above it
+	ended    bool
+	search   search
 }
 
 func (m *Machine) lane(number uint8) *lane {
@@ -114,7 +117,7 @@ func (m *Machine) cancel(positions []uint64) {
 // else it is left to the store. store says that it is to be stored in any case.
 func (m *Machine) admit(it *Item, store bool) {
 	l := m.lane(it.lane)
-	inside := it.Position <= l.cursor || l.beyond == 0 && l.waiting.n < m.window()
+	inside := it.Position <= l.cursor || l.beyond == 0 && len(l.during) == 0 && l.waiting.n < m.window()
 	if !it.Stored && (store || !inside) {
 		it.Stored, it.Transient, it.turn = true, !it.Durable, m.turns
 		m.emit(Effect{Kind: Append, Item: it, Lane: it.lane})
@@ -129,14 +132,20 @@ func (m *Machine) admit(it *Item, store bool) {
 	case l.paging: // whether the page that is being read has it, nobody knows yet
 		l.during = append(l.during, it)
 	default:
-		m.leaveBehind(l, it)
+		m.comeBehind(l, it)
 	}
 }
 
-// wait puts an item that comes in into the window, or among the scheduled ones: one
+// wait takes in an item that nobody has been offered yet.
+func (m *Machine) wait(it *Item) {
+	m.enter(it)
+	m.reoffer(it)
+}
+
+// enter puts an item that comes in into the window, or among the scheduled ones: one
 // that was due in an earlier process too, so that it goes before those never handed
 // out.
-func (m *Machine) wait(it *Item) {
+func (m *Machine) enter(it *Item) {
 	if it.Expiration > 0 {
 		m.expiry.add(it)
 	}
@@ -144,19 +153,24 @@ func (m *Machine) wait(it *Item) {
 		m.schedule(it)
 		return
 	}
-	m.putWaiting(it)
+	m.insert(it)
 }
 
-// putWaiting puts an item among the waiting ones, in the order of its position.
+// insert puts an item among the waiting ones, in the order of its position.
+func (m *Machine) insert(it *Item) {
+	it.place, it.rank = waiting, it.Position
+	m.lane(it.lane).waiting.insertByRank(it)
+	m.supersede(it)
+}
+
+// putWaiting puts an item that may be offered again among the waiting ones.
 func (m *Machine) putWaiting(it *Item) {
 	if l := m.lane(it.lane); len(l.ahead) > 0 && l.ahead[it.Position] == it {
 		m.putDeep(l, it) // its place is behind what is in the store alone
-		return
+	} else {
+		m.insert(it)
 	}
-	it.place, it.rank = waiting, it.Position
-	m.lane(it.lane).waiting.insertByRank(it)
 	m.reoffer(it)
-	m.supersede(it)
 }
 
 // putReturned puts an item at the end of those that go before all waiting ones.
@@ -169,14 +183,18 @@ func (m *Machine) putReturned(it *Item) {
 	m.supersede(it)
 }
 
-// reoffer shows a waiting item to the consumers that have looked past it.
+// reoffer has the consumers that have looked past a waiting item look at it. Where they
+// are to search for it behind the window, those that do not want it need not.
 func (m *Machine) reoffer(it *Item) {
-	if it.place != waiting || it.rank > m.lane(it.lane).seen {
+	l := m.lane(it.lane)
+	if it.place != waiting && it.place != deep || it.rank > l.seen {
 		return
 	}
 	for _, c := range m.consumers {
 		v := &c.seen[it.lane]
-		v.waiting = min(v.waiting, it.rank-1)
+		if it.rank <= v.waiting && (it.rank <= l.cursor || m.exhausted(c) || m.wants(c, it)) {
+			v.waiting = it.rank - 1
+		}
 	}
 }
 

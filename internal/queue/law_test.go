@@ -178,6 +178,8 @@ func (d *driver) endTurn(t *rapid.T) {
 			switch e := &d.effects[i]; e.Kind {
 			case PageIn:
 				pages = append(pages, d.shelf.page(e.Lane, e.Number, e.Counter))
+			case Search:
+				pages = append(pages, d.shelf.search(e.Lane, e.Number, e.Counter))
 			case PageTimes:
 				n := e.Counter
 				if d.small {
@@ -192,7 +194,10 @@ func (d *driver) endTurn(t *rapid.T) {
 		for _, p := range pages {
 			d.effects = d.m.Apply(p, d.q.now, d.effects)
 		}
-		more = len(pages) > 0
+		if more = len(pages) > 0; !more && d.m.unfinished {
+			d.effects = d.m.Apply(Tick{}, d.q.now, d.effects)
+			more = true
+		}
 	}
 	for _, it := range d.q.items {
 		it.fresh = false

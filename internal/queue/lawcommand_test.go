@@ -280,7 +280,7 @@ func (d *driver) extract(t *rapid.T) {
 	d.do(t, Extract{
 		Lane: it.lane, Stored: d.shelf.page(it.lane, 0, len(d.shelf.entries)).Items,
 		Max: 1, Purge: purge,
-		Wants:  func(it *Item) bool { return it.ID.String() == id },
+		Wants:  func(it *Item) (bool, int) { return it.ID.String() == id, 1 },
 		Target: func(*Item) (Move, bool) { return Move{}, true },
 		Done:   func(x Extracted, _ error) { plucked = x.Alone },
 	}, func() {

@@ -49,6 +49,9 @@ type Options struct {
 	// Scheduled is how many items that wait for their due time are kept in memory at
 	// the most, where the store has them too; default DefaultScheduled.
 	Scheduled int
+	// TurnSteps is what selectors may take of a turn, in steps of package selector;
+	// default DefaultTurnSteps.
+	TurnSteps int
 	// Jitter is uniform in [-1, 1).
 	Jitter func() float64
 	// Read gets the headers and properties of a stored item's message, for
@@ -102,8 +105,11 @@ type Machine struct {
 	holds        itemHeap // waiting items held back from a connection, by when that ends
 	expiry       itemHeap // items that expire and that no consumer has, by when
 	marks        marking
-	touched      []*Item                   // to be looked at when the turn ends
-	lookup       selector.MessageLookup    // kept, so that looking allocates nothing
+	touched      []*Item                // to be looked at when the turn ends
+	lookup       selector.MessageLookup // kept, so that looking allocates nothing
+	keyed        keyed
+	steps        int                       // that selectors took in this turn
+	unfinished   bool                      // they have more to look at in the next
 	values       map[uint64]selector.Value // of Backlog.Property, by position
 	chosen       []*Item                   // kept, so that choosing allocates nothing
 	turns        uint64                    // turns ended, and the present one
@@ -117,6 +123,10 @@ func New(o Options) *Machine {
 	if o.Scheduled <= 0 {
 		o.Scheduled = DefaultScheduled
 	}
+	if o.TurnSteps <= 0 {
+		o.TurnSteps = DefaultTurnSteps
+	}
+	o.TurnSteps = max(o.TurnSteps, turnShare)
 	if o.Window <= 0 {
 		o.Window = DefaultWindow
 	}
@@ -150,7 +160,7 @@ func New(o Options) *Machine {
 func (m *Machine) Restore(laneNumber uint8, floor uint64, entries, bytes int64) {
 	l := m.lane(laneNumber)
 	m.stats.Bytes += bytes
-	l.cursor, l.beyond = max(floor, 1)-1, entries
+	l.cursor, l.beyond, l.ended = max(floor, 1)-1, entries, entries == 0
 	for x := range m.horizons { // the store knows their times
 		m.horizons[x].all = m.horizons[x].all && entries == 0
 	}
@@ -227,6 +237,8 @@ func (m *Machine) apply(c Command) {
 		m.undispatchable(c)
 	case Paged:
 		m.paged(c)
+	case Searched:
+		m.searched(c)
 	case Timed:
 		m.timed(c)
 	case ForgetProducer:
@@ -256,6 +268,7 @@ func (m *Machine) EndTurn(effects []Effect) []Effect {
 	m.flushMarks()
 	m.flushProducers()
 	m.sendAway()
+	m.renew()
 	m.turns++
 	effects, m.effects = m.effects, nil
 	return effects
@@ -263,6 +276,9 @@ func (m *Machine) EndTurn(effects []Effect) []Effect {
 
 // Next is when Tick has something to do, in Unix milliseconds; 0: never.
 func (m *Machine) Next() int64 {
+	if m.unfinished {
+		return m.now
+	}
 	next := min(m.nextCheck(), m.nextAbort())
 	if m.gathersUntil != 0 {
 		next = min(next, m.gathersUntil)

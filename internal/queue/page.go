@@ -1,21 +1,13 @@
 package queue
 
-// maxGrown is how far a window is widened when no consumer wants what is in it.
-const maxGrown = 20_000
-
 // want asks for a page where a lane's window has run low and the store has more.
-// hungry says that consumers have room and found nothing for them.
-func (m *Machine) want(l *lane, hungry bool) {
-	if l.beyond == 0 || l.paging || l.stalled || m.behind() {
+func (m *Machine) want(l *lane) {
+	if l.beyond == 0 || l.paging || l.stalled || l.search.reading || m.behind() {
 		return
 	}
 	room := m.window() - l.waiting.n
 	if room < (m.window()+1)/2 {
-		if !hungry || l.grown >= maxGrown {
-			return
-		}
-		room = m.window()
-		l.grown += room
+		return
 	}
 	l.paging, l.asked = true, l.cursor
 	expected := min(len(m.expected), m.window()) // they may be in front of what can be taken in
@@ -38,7 +30,7 @@ func (m *Machine) paged(c Paged) {
 		if it.Position <= l.cursor {
 			m.wait(it)
 		} else {
-			m.leaveBehind(l, it)
+			m.comeBehind(l, it)
 		}
 	}
 	m.forgetLeft()
@@ -48,9 +40,6 @@ func (m *Machine) paged(c Paged) {
 		l.beyond = 0
 	}
 	l.stalled = same && len(during) == 0 && l.beyond > 0
-	if l.waiting.n < m.window() {
-		l.grown = 0
-	}
 }
 
 // takeIn moves the cursor over a page and takes in what is on it, except what came
@@ -78,7 +67,7 @@ func (m *Machine) takeIn(l *lane, page, during []*Item) {
 		it.lane = l.number
 		l.beyond--
 		m.marks.recall(it)
-		m.wait(it)
+		m.enter(it) // who has looked past it has seen it by a search
 	}
 }
 

@@ -1,6 +1,9 @@
 package queue
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,6 +28,7 @@ func TestPagesMayBeReadAtAnyTime(t *testing.T) {
 			"bring":   r.bring,
 			"ack":     r.ack,
 			"leave":   r.leave,
+			"second":  r.second,
 			"purge":   r.purge,
 			"":        r.check,
 		})
@@ -47,16 +51,25 @@ type pageRace struct {
 	held     []*Item // by the consumer
 	purged   int     // by the last purge
 	consumer int
+	wants    map[string]string // the kind that each consumer wants; "": all
+	items    map[uint64]*Item  // all there were
+	returned map[uint64]bool   // given back at some time
+	kinds    []string          // to draw from for consumers
 }
 
 func newPageRace(t *rapid.T) *pageRace {
-	r := &pageRace{shelf: newShelf(), due: map[uint64]bool{}}
+	r := &pageRace{shelf: newShelf(), due: map[uint64]bool{}, wants: map[string]string{}, items: map[uint64]*Item{}, returned: map[uint64]bool{},
+		kinds: rapid.SampledFrom([][]string{{""}, {"a"}, {"", "a", "b"}}).Draw(t, "kinds")}
 	r.o = Options{
 		Destination: message.Destination{Kind: message.Queue, Name: "Q"},
 		Redelivers:  true,
 		Marks:       true,
 		Prioritized: rapid.Bool().Draw(t, "prioritized"),
 		Window:      rapid.IntRange(1, 4).Draw(t, "window"),
+		TurnSteps:   rapid.SampledFrom([]int{0, turnShare, 4 * ReadSteps}).Draw(t, "steps"),
+		Read: func(e *message.Entry) (*message.Message, error) {
+			return r.items[e.Position].Message, nil
+		},
 	}
 	r.m = New(r.o)
 	r.attach(t)
@@ -65,13 +78,59 @@ func newPageRace(t *rapid.T) *pageRace {
 
 func (r *pageRace) attach(t *rapid.T) {
 	r.consumer++
-	r.do(t, Attach{Consumer: &Consumer{ID: r.id(), Prefetch: rapid.IntRange(1, 4).Draw(t, "prefetch")}})
+	kind := rapid.SampledFrom(r.kinds).Draw(t, "kind")
+	r.wants[r.id()] = kind
+	r.do(t, Attach{Consumer: &Consumer{ID: r.id(), Prefetch: rapid.IntRange(1, 4).Draw(t, "prefetch"), Selector: parsed[kind]}})
 }
 
-func (r *pageRace) id() string { return string(rune('a' + r.consumer%26)) }
+// second has another consumer come, which stays.
+func (r *pageRace) second(t *rapid.T) {
+	if len(r.wants) >= 4 {
+		t.Skip("enough")
+	}
+	r.attach(t)
+}
+
+func (r *pageRace) id() string { return fmt.Sprintf("c%d", r.consumer) }
+
+// delivered checks that nothing which its consumer wants should have gone before it:
+// of what was never given back, nothing of a lane before, and nothing of a lower
+// position.
+func (r *pageRace) delivered(t *rapid.T, e *Effect) {
+	it, kind := e.Item, r.wants[e.Consumer.ID]
+	if !r.due[it.Position] {
+		t.Fatalf("%d is delivered, and is not due", it.Position)
+	}
+	if kind != "" && kind != r.items[it.Position].Message.Type {
+		t.Fatalf("%d is delivered to %s, which does not want it", it.Position, e.Consumer.ID)
+	}
+	delete(r.due, it.Position)
+	r.held = append(r.held, it)
+	if r.returned[it.Position] {
+		return
+	}
+	for p := range r.due {
+		o := r.items[p]
+		before := r.o.LaneOf(o.Priority) < it.lane || r.o.LaneOf(o.Priority) == it.lane && p < it.Position
+		if before && !r.returned[p] && (kind == "" || o.Message.Type == kind) {
+			t.Fatalf("%d is delivered to %s before %d", it.Position, e.Consumer.ID, p)
+		}
+	}
+}
 
 // do applies a command as a turn of its own.
 func (r *pageRace) do(t *rapid.T, c Command) {
+	r.apply(t, c)
+	for range 100 {
+		if !r.m.unfinished {
+			return
+		}
+		r.apply(t, Tick{})
+	}
+	t.Fatal("there is always more to do")
+}
+
+func (r *pageRace) apply(t *rapid.T, c Command) {
 	effects := r.m.EndTurn(r.m.Apply(c, begin, nil))
 	for i := range effects {
 		e := &effects[i]
@@ -80,11 +139,7 @@ func (r *pageRace) do(t *rapid.T, c Command) {
 		}
 		switch e.Kind {
 		case Deliver:
-			if !r.due[e.Item.Position] {
-				t.Fatalf("%d is delivered, and is not due", e.Item.Position)
-			}
-			delete(r.due, e.Item.Position)
-			r.held = append(r.held, e.Item)
+			r.delivered(t, e)
 		case Remove:
 			if e.Reason == Purged {
 				if !r.due[e.Item.Position] {
@@ -95,7 +150,7 @@ func (r *pageRace) do(t *rapid.T, c Command) {
 			}
 		case Answer:
 			e.Done(e.Err)
-		case PageIn, PageTimes:
+		case PageIn, PageTimes, Search:
 			r.asked = append(r.asked, *e)
 		case Tell:
 			if e.Event == Inconsistent {
@@ -107,12 +162,13 @@ func (r *pageRace) do(t *rapid.T, c Command) {
 
 func (r *pageRace) item(t *rapid.T, durable bool) *Item {
 	r.position++
-	m := &message.Message{Priority: uint8(rapid.IntRange(3, 5).Draw(t, "priority")), Persistent: durable}
+	m := &message.Message{Priority: uint8(rapid.IntRange(3, 5).Draw(t, "priority")), Persistent: durable, Type: rapid.SampledFrom(kinds).Draw(t, "type")}
 	if rapid.IntRange(0, 2).Draw(t, "expires") == 0 { // soon, but time stands still
 		m.Expiration = begin + int64(rapid.IntRange(1, 2000).Draw(t, "expiration"))
 	}
 	it := NewItem(r.position, m)
 	it.Durable = durable
+	r.items[r.position] = NewItem(r.position, m)
 	return it
 }
 
@@ -169,6 +225,10 @@ func (r *pageRace) read(t *rapid.T) {
 		r.pages = append(r.pages, r.shelf.times(e.Index, e.From, rapid.IntRange(1, 4).Draw(t, "times")))
 		return
 	}
+	if e.Kind == Search {
+		r.pages = append(r.pages, r.shelf.search(e.Lane, e.Number, rapid.IntRange(1, 4).Draw(t, "entries")))
+		return
+	}
 	r.pages = append(r.pages, r.shelf.page(e.Lane, e.Number, e.Counter))
 }
 
@@ -183,17 +243,25 @@ func (r *pageRace) bring(t *rapid.T) {
 
 func (r *pageRace) ack(t *rapid.T) {
 	it := take(t, &r.held)
-	r.do(t, Ack{Consumer: r.id(), Type: Individual, Last: Ref{Position: it.Position}})
+	r.do(t, Ack{Consumer: it.consumer.ID, Type: Individual, Last: Ref{Position: it.Position}})
 }
 
-// leave closes the consumer, which had nothing, and another comes.
+// leave closes a consumer, whose application had nothing, and another comes.
 func (r *pageRace) leave(t *rapid.T) {
-	for _, it := range r.held {
-		r.due[it.Position] = true
-	}
-	r.held = nil
-	r.do(t, Detach{Consumer: r.id(), Last: -1, Cause: message.Closed})
+	r.close(t, rapid.SampledFrom(slices.Sorted(maps.Keys(r.wants))).Draw(t, "consumer"))
 	r.attach(t)
+}
+
+func (r *pageRace) close(t *rapid.T, id string) {
+	r.held = slices.DeleteFunc(r.held, func(it *Item) bool {
+		mine := it.consumer.ID == id
+		if mine {
+			r.due[it.Position], r.returned[it.Position] = true, true
+		}
+		return mine
+	})
+	delete(r.wants, id)
+	r.do(t, Detach{Consumer: id, Last: -1, Cause: message.Closed})
 }
 
 // purge takes out some of what nobody has, deep in the store too. A page that was
@@ -246,6 +314,27 @@ func (r *pageRace) finish(t *rapid.T) {
 	for len(r.stored) > 0 {
 		r.arrive(t)
 	}
+	for r.settle(t); ; r.settle(t) {
+		for p := range r.due { // nobody who is there wants it
+			for id, kind := range r.wants {
+				if kind == "" || kind == r.items[p].Message.Type {
+					t.Fatalf("%d is not delivered to %s, which wants it", p, id)
+				}
+			}
+		}
+		if r.kinds[0] == "" && len(r.kinds) == 1 {
+			break
+		}
+		r.kinds = []string{""}
+		r.attach(t)
+	}
+	if len(r.due) > 0 || len(r.shelf.entries) > 0 {
+		t.Fatalf("never delivered: %v; still stored: %d", r.due, len(r.shelf.entries))
+	}
+}
+
+// settle lets consumers have all they want.
+func (r *pageRace) settle(t *rapid.T) {
 	for len(r.asked)+len(r.pages)+len(r.held) > 0 {
 		for len(r.asked) > 0 {
 			r.read(t)
@@ -256,8 +345,5 @@ func (r *pageRace) finish(t *rapid.T) {
 		for len(r.held) > 0 {
 			r.ack(t)
 		}
-	}
-	if len(r.due) > 0 || len(r.shelf.entries) > 0 {
-		t.Fatalf("never delivered: %v; still stored: %d", r.due, len(r.shelf.entries))
 	}
 }

@@ -42,17 +42,26 @@ func (m *Machine) granted(k *Consumer) {
 }
 
 // endPulls answers the wishes whose time has passed with "nothing", unless a page
-// is on its way that may serve them.
+// is on its way that may serve them, or the consumer has not been shown everything.
 func (m *Machine) endPulls() {
 	if len(m.pulls) == 0 || m.behind() || slices.ContainsFunc(m.lanes[:], func(l *lane) bool { return l != nil && l.paging }) {
 		return
 	}
 	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool {
-		if p.until == 0 || p.until > m.now {
+		if p.until == 0 || p.until > m.now || m.mayFind(p.consumer) {
 			return false
 		}
 		p.consumer.pulls--
 		m.emit(Effect{Kind: Nothing, Consumer: p.consumer})
 		return true
 	})
+}
+
+// mayFind reports whether there may be something for a consumer at which it has not
+// looked yet.
+func (m *Machine) mayFind(c *Consumer) bool {
+	if !c.room() || !m.exclusively(c) || m.gathersUntil != 0 {
+		return false
+	}
+	return c.Selector != nil && m.exhausted(c) || slices.ContainsFunc(m.lanes[:], func(l *lane) bool { return l != nil && l.hides(c) })
 }

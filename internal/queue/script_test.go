@@ -53,7 +53,7 @@ type script struct {
 	hidden   map[string]bool
 	held     map[uint64]Held // what prepared transactions acknowledge
 	manual   bool            // pages are read and brought by command
-	pages    []Paged         // read, and not brought yet
+	pages    []Command       // read, and not brought yet
 	asked    []Effect
 	said     strings.Builder // what commands have to say themselves
 	effects  []Effect
@@ -117,7 +117,7 @@ func (s *script) endTurn() (string, error) {
 				if err := s.shelf.apply(e); err != nil {
 					return "", err
 				}
-			} else if e.Kind == PageIn {
+			} else if e.Kind == PageIn || e.Kind == Search {
 				s.asked = append(s.asked, *e)
 			} else if e.Kind == PageTimes {
 				times = append(times, s.shelf.times(e.Index, e.From, e.Counter))
@@ -136,11 +136,17 @@ func (s *script) endTurn() (string, error) {
 		if len(times) > 0 {
 			continue
 		}
+		if s.m.unfinished && !s.manual {
+			s.apply(Tick{})
+			continue
+		}
 		if len(s.asked) == 0 || s.manual {
 			break
 		}
 		s.readPages()
-		s.apply(s.pages[0])
+		for _, p := range s.pages {
+			s.apply(p)
+		}
 		s.pages = nil
 	}
 	if b.Len()+s.said.Len() == 0 {
@@ -152,7 +158,11 @@ func (s *script) endTurn() (string, error) {
 // readPages reads the pages that were asked for.
 func (s *script) readPages() {
 	for _, e := range s.asked {
-		s.pages = append(s.pages, s.shelf.page(e.Lane, e.Number, e.Counter))
+		if e.Kind == Search {
+			s.pages = append(s.pages, s.shelf.search(e.Lane, e.Number, e.Counter))
+		} else {
+			s.pages = append(s.pages, s.shelf.page(e.Lane, e.Number, e.Counter))
+		}
 	}
 	s.asked = s.asked[:0]
 }
@@ -200,6 +210,8 @@ func (s *script) print(e *Effect) string {
 		}
 	case PageIn:
 		kind, text = "page-in", fmt.Sprintf("page-in lane=%d after=%d n=%d", e.Lane, e.Number, e.Counter)
+	case Search:
+		kind, text = "search", fmt.Sprintf("search lane=%d after=%d n=%d", e.Lane, e.Number, e.Counter)
 	case Forget:
 		kind, text = "forget", fmt.Sprintf("forget %d", p)
 	case Tell:
@@ -267,6 +279,7 @@ func (s *script) options(a *args) {
 		Prioritized: a.has("prioritized"),
 		Window:      int(a.int("window", 0)),
 		Bounds:      Bounds{Consumers: int(a.int("max-consumers", 0)), Ring: a.int("ring-size", 0), Purge: a.has("purge")},
+		TurnSteps:   int(a.int("turn-steps", 0)),
 		Read:        func(e *message.Entry) (*message.Message, error) { return s.read(e) },
 		LastValue:   a.text("last-value", ""),
 		Properties: func(m *message.Message, name string) (selector.Value, bool) {
@@ -289,7 +302,7 @@ func (s *script) options(a *args) {
 	if a.has("duplicates") {
 		s.o.Rules.Duplicates = map[string]redelivery.DuplicateAction{"dead-letter": redelivery.DeadLetterDuplicate, "discard": redelivery.DiscardDuplicate}[a.text("duplicates", "")]
 	}
-	s.hidden = map[string]bool{"producer": true, "append": true, "counts": true, "line": true, "mark": true, "tell": true, "page-in": true, "remove": true, "forget": true}
+	s.hidden = map[string]bool{"producer": true, "append": true, "counts": true, "line": true, "mark": true, "tell": true, "page-in": true, "search": true, "remove": true, "forget": true}
 	for _, kind := range a.list("show") {
 		delete(s.hidden, kind)
 	}

@@ -313,7 +313,7 @@ func (s *script) cmdSleep(a *args) {
 // memory, then pages of the store.
 func (s *script) extract(a *args, e Extract) {
 	if ids := s.ids(a); ids != nil {
-		e.Wants = func(it *Item) bool { return ids[it.ID.String()] }
+		e.Wants = func(it *Item) (bool, int) { return ids[it.ID.String()], int(a.int("steps", 1)) }
 	}
 	e.Dry = a.has("dry")
 	limit, page := int(a.int("max", math.MaxInt)), int(a.int("page", 2))

@@ -131,6 +131,12 @@ func (s *shelf) page(lane uint8, after uint64, n int) Paged {
 	return p
 }
 
+// search reads up to n entries of a lane behind a position.
+func (s *shelf) search(lane uint8, after uint64, n int) Searched {
+	p := s.page(lane, after, n)
+	return Searched{Lane: lane, Items: p.Items, Short: p.Short}
+}
+
 // times reads up to n places of an index behind one.
 func (s *shelf) times(x Index, after TimeKey, n int) Timed {
 	var keys []TimeKey

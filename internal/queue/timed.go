@@ -29,6 +29,9 @@ const (
 	timesAhead = 1000
 	// timesPage is how many places of an index are read at a time.
 	timesPage = 1000
+	// maxReturned is how many items that nobody wants may be back before what is due, and
+	// in the store alone, no longer goes before what waits.
+	maxReturned = 20_000
 	// maxAhead is how many entries above a lane's cursor are kept in memory for the
 	// sake of their times where they need not be; the rest is found when its time comes.
 	maxAhead = 2 * timesPage
@@ -122,10 +125,7 @@ func (l *lane) isDuring(position uint64) bool {
 // times: until the cursor has passed it, it is deep, and nobody is offered it but
 // when it is due.
 func (m *Machine) takeAhead(l *lane, it *Item) {
-	if l.ahead == nil {
-		l.ahead = map[uint64]*Item{}
-	}
-	l.ahead[it.Position] = it
+	m.putAhead(l, it)
 	if it.Expiration > 0 {
 		m.expiry.add(it)
 	}
@@ -134,6 +134,14 @@ func (m *Machine) takeAhead(l *lane, it *Item) {
 		return
 	}
 	m.putDeep(l, it)
+}
+
+// putAhead notes that an item above its lane's cursor is in memory.
+func (m *Machine) putAhead(l *lane, it *Item) {
+	if l.ahead == nil {
+		l.ahead = map[uint64]*Item{}
+	}
+	l.ahead[it.Position] = it
 }
 
 // waitsForTime reports whether an item that is taken in goes by its due time: also if
@@ -150,7 +158,7 @@ func (m *Machine) waitsForTime(it *Item) bool {
 func (m *Machine) keepsPlace(it *Item) bool { return m.o.Grouped && it.Group != "" && it.number == 0 }
 
 func (m *Machine) putDeep(l *lane, it *Item) {
-	it.place = deep
+	it.place, it.rank = deep, it.Position
 	l.deep++
 }
 
@@ -177,14 +185,15 @@ func (m *Machine) reach(l *lane, it *Item) {
 	delete(l.ahead, it.Position)
 	if it.place == deep {
 		l.deep--
-		m.putWaiting(it)
+		m.insert(it) // who has looked past it has seen it by a search
 	}
 }
 
 // settleAhead takes what is ahead into the window where nothing is in the store alone.
-func (m *Machine) settleAhead(l *lane) {
-	if l.beyond > 0 || len(l.ahead) == 0 {
-		return
+// It reports whether there was anything.
+func (m *Machine) settleAhead(l *lane) bool {
+	if l.beyond > 0 || len(l.fresh) > 0 || len(l.during) > 0 || len(l.ahead) == 0 {
+		return false
 	}
 	items := make([]*Item, 0, len(l.ahead))
 	for _, it := range l.ahead {
@@ -195,6 +204,7 @@ func (m *Machine) settleAhead(l *lane) {
 		l.cursor = max(l.cursor, it.Position)
 		m.reach(l, it)
 	}
+	return true
 }
 
 // noteLeft remembers that an item which was ahead is gone, while a page that is
@@ -212,7 +222,7 @@ func (m *Machine) noteLeft(it *Item) {
 
 // reading reports whether a page that may show entries of a lane is on its way.
 func (m *Machine) reading(l *lane) bool {
-	return l.paging || slices.ContainsFunc(m.horizons[:], func(h horizon) bool { return h.paging })
+	return l.paging || l.search.reading || slices.ContainsFunc(m.horizons[:], func(h horizon) bool { return h.paging })
 }
 
 // forgetLeft drops what noteLeft noted where no page is on its way any more.
@@ -228,7 +238,7 @@ func (m *Machine) forgetLeft() {
 // alone: nothing that waits goes before them, unless too many are here that nobody
 // wants.
 func (m *Machine) behind() bool {
-	return m.horizons[ByDue].at() <= m.now && m.returnedItems() < maxGrown
+	return m.horizons[ByDue].at() <= m.now && m.returnedItems() < maxReturned
 }
 
 // wantTimes asks for the next page of an index when its time is near. Of what is

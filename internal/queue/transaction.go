@@ -113,10 +113,7 @@ func (m *Machine) RestoreHeld(all []HeldItem) {
 		it, l := h.Item, m.lane(h.Lane)
 		it.lane = h.Lane
 		l.beyond--
-		if l.ahead == nil {
-			l.ahead = map[uint64]*Item{}
-		}
-		l.ahead[it.Position] = it
+		m.putAhead(l, it)
 		m.marks.recall(it)
 		it.place, it.consumer, it.tx, it.attempt = limbo, h.Held.Consumer, h.Held.Tx, open
 		it.handedOut, it.told, it.excess = h.Held.HandedOut, h.Held.Told, h.Held.Told-int(it.Failures)

@@ -26,6 +26,9 @@ func (n *arithmetic) eval(l Lookup) Value {
 	case left.kind == String && n.op == '+':
 		v := join(left.text, right)
 		l.Charge(len(v.text) / 4)
+		if len(v.text) > maxMadeBytes {
+			return Value{}
+		}
 		return v
 	}
 	return Value{}

@@ -11,6 +11,9 @@ const (
 	// MaxDepth is how deep a selector may nest: brackets, NOT, signs, and operators
 	// in a row other than AND and OR, of which there may be any number.
 	MaxDepth = 250
+	// maxMadeBytes is how long a string may become that a selector makes, by "+" or
+	// REPLACE; a longer one is NULL.
+	maxMadeBytes = 1 << 20
 )
 
 // A Selector is a parsed selector. It is immutable; a nil Selector selects every
