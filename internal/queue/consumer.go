@@ -177,6 +177,8 @@ func (m *Machine) attach(c Attach) {
 		return
 	}
 	m.byID[k.ID], m.purges = k, false
+	k.lanes = lanes
+	k.key.name, k.key.value, _ = k.Selector.Key()
 	at, _ := slices.BinarySearchFunc(m.consumers, k.Priority, func(o *Consumer, p int8) int {
 		if o.Priority >= p { // behind those of its own priority
 			return -1
@@ -234,6 +236,9 @@ func (m *Machine) setPrefetch(c SetPrefetch) {
 			k.extension = 0
 		} else { // it need not ask any more
 			m.endWishes(k)
+			for g := range k.owns {
+				m.ownerLooksAgain(g)
+			}
 		}
 	}
 	m.answer(c.Done, err)

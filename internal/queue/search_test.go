@@ -34,7 +34,11 @@ func newDeepTest(t *testing.T, o Options, stored ...*message.Message) *deepTest 
 	}
 	x.m = New(o)
 	if len(stored) > 0 {
-		x.m.Restore(o.LaneOf(message.DefaultPriority), 1, int64(len(stored)), 0)
+		bytes := int64(0)
+		for _, m := range stored {
+			bytes += int64(m.SizeBytes())
+		}
+		x.m.Restore(o.LaneOf(message.DefaultPriority), 1, int64(len(stored)), bytes)
 	}
 	return x
 }

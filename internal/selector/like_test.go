@@ -133,3 +133,27 @@ func TestKey(t *testing.T) {
 		t.Error("no selector has a key")
 	}
 }
+
+// TestWhatASelectorMakesIsBounded: neither patterns that are short to write, nor strings
+// that grow and grow, take what memory or time there is.
+func TestWhatASelectorMakesIsBounded(t *testing.T) {
+	t.Parallel()
+	if _, err := Parse("REGEX('(a{30}){30}b{999}c{999}', name)"); err == nil || !strings.Contains(err.Error(), "limit") {
+		t.Errorf("a pattern of thousands of parts: %v", err)
+	}
+	l := properties{"name": StringValue(strings.Repeat("x", 100_000)), "pattern": StringValue("a{1000}b{1000}c{1000}")}
+	for _, text := range []string{
+		"REPLACE(name, 'x', '" + strings.Repeat("y", 1000) + "') IS NULL",
+		strings.Repeat("name + ", 20) + "name IS NULL",
+		"NOT REGEX(pattern, name)",
+		strings.Repeat("name + ", 9) + "name IS NOT NULL",
+	} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Matches(l) {
+			t.Errorf("%.40s... is not so", text)
+		}
+	}
+}
