@@ -20,7 +20,7 @@ var corePart = &part{name: "core", fate: honoured, children: joined(
 		addressesPart,
 		haPolicyPart,
 		{name: "populate-validated-user", fate: honoured, role: roleValidatedUser, leaf: true, value: attr{"populate-validated-user", boolean, "", honoured, ""}},
-		leafPart("reject-empty-validated-user", boolean, "false", refused, "messages without a user would be accepted; set it to false"),
+		{name: "reject-empty-validated-user", fate: honoured, role: roleRejectNameless, leaf: true, value: attr{"reject-empty-validated-user", boolean, "", honoured, ""}},
 		leafPart("max-redelivery-records", integer, "10", leftOut, "every count and due time is kept, and survives a restart"),
 		leafPart("suppress-session-notifications", boolean, "false", accepted, ""),
 		leafPart("amqp-use-core-subscription-naming", boolean, "false", leftOut, "AMQP is not offered yet"),

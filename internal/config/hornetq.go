@@ -53,6 +53,7 @@ type coreFile struct {
 	securities []*element
 	mapped     map[string][]string // the roles that have another role, too
 	management string              // management-address; empty: the default
+	nameless   *element            // reject-empty-validated-user, where it is true
 }
 
 // coreTransactionTimeout is the default of transaction-timeout.
@@ -174,6 +175,10 @@ func (w *coreFile) read(r role, e *element) {
 		w.roleMapping(e)
 	case roleManagementAddress:
 		w.management = e.text
+	case roleRejectNameless:
+		if on, err := parseBool(e.text); err == nil && on {
+			w.nameless = e
+		}
 	case roleValidatedUser:
 		on, err := parseBool(e.text)
 		w.cfg.UserID = err == nil && on
@@ -240,6 +245,9 @@ func (w *coreFile) finishFile() {
 	}
 	w.listenersOf()
 	w.secure(s)
+	if w.nameless != nil && w.cfg.Access == nil {
+		w.fail(w.nameless.at("cannot be kept: nobody is asked for a user, so messages without one would be accepted; set it to false"))
+	}
 }
 
 // switches reads the -D names of these files.

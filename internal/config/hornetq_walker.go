@@ -17,6 +17,7 @@ const (
 	roleRoleMapping
 	roleManagementAddress
 	roleValidatedUser
+	roleRejectNameless
 	roleAcceptors
 	roleCoreAcceptor
 	roleURIAcceptor
