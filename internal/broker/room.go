@@ -182,6 +182,12 @@ func (r *room) signal() {
 
 // signalRoom is signal where the destination is not full.
 func (r *room) signalRoom() {
+	r.mu.Lock()
+	watched := r.changed != nil
+	r.mu.Unlock()
+	if !watched {
+		return
+	}
 	var is fill
 	is.bytes, is.messages, _ = r.used()
 	if f := r.flow.Load(); !f.overBytes(is) && !f.overMessages(is) {
@@ -209,8 +215,17 @@ func (b *Broker) roomChanged(d *destination) {
 	if b.waiting.now.Load() == 0 {
 		return
 	}
+	if d.sub == nil {
+		b.rooms.mu.Lock()
+		r := b.rooms.of[d.name]
+		b.rooms.mu.Unlock()
+		if r != nil {
+			r.signalRoom()
+		}
+		return
+	}
 	for _, r := range b.rooms.all() {
-		if d.sub == nil && d.name == r.name || d.sub != nil && r.name.IsTopic() && d.sub.covers(r.name) {
+		if r.name.IsTopic() && d.sub.covers(r.name) {
 			r.signalRoom()
 		}
 	}
