@@ -217,6 +217,11 @@ func (c *Connection) isOver() (over bool, changed <-chan struct{}) {
 // be dropped instead.
 func (c *Connection) await(p *parked, n *demand) (drop bool, err error) {
 	b := c.b
+	for _, ctx := range []context.Context{p.ctx, c.ctx} {
+		if ctx.Err() != nil { // the rest of its line does not wait any more
+			return false, context.Cause(ctx)
+		}
+	}
 	b.waiting.begin()
 	start := b.o.Clock.Now()
 	defer func() { b.waiting.end(b.o.Clock.Now().Sub(start)) }()

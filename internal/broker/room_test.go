@@ -479,6 +479,9 @@ func TestWhatIsParkedWhenAConnectionEnds(t *testing.T) {
 				if n := h.depth(orders.Name); n != c.depth {
 					t.Errorf("%d are in the queue, want %d", n, c.depth)
 				}
+				if n := h.broker.waiting.sends.Load(); c.cause == message.ConnectionLost && n != 1 {
+					t.Errorf("%d are counted to have waited, want 1: the others were never first", n)
+				}
 				h.atRest()
 			})
 		})
