@@ -165,6 +165,54 @@ class CrashTest {
         }
     }
 
+    /** Each rollback that returned is counted, although the broker is killed at once: the client's limit holds. */
+    @Test
+    @Reference.Beyond("R-CNT-08: ActiveMQ forgets counts at a restart")
+    void the_clients_limit_survives_kills() throws Exception {
+        try (BrokerProcess broker = Broker.own("limit")) {
+            String queue = Mail.unique("limit");
+            Mail.send(broker.url(), queue, "m");
+            for (String expected : List.of("m#1", "m#2!", "m#3!")) {
+                Client c = Client.to(broker.url()).limit(2).open();
+                Session s = c.transacted();
+                assertEquals(expected, Mail.label(Mail.must(Client.consumer(s, queue))));
+                s.rollback();
+                broker.kill();
+                Client.abandon(c.connection);
+                broker.start();
+            }
+            try (Client c = Client.to(broker.url()).limit(2).open()) {
+                Mail.none(Client.consumer(c.transacted(), queue));
+            }
+            Message dead = Mail.deadLetters(broker.url(), queue, 1).get(0);
+            assertTrue(dead.getLongProperty("deliveryAttempts") >= 3, "attempts: " + dead.getLongProperty("deliveryAttempts"));
+        }
+    }
+
+    /** A policy of the broker's is asked at the start about what its client was to redeliver by itself. */
+    @Test
+    @Reference.Beyond("R-PLG-10: ActiveMQ's plugin acts only on what a client gives up")
+    void the_brokers_limit_survives_a_kill() throws Exception {
+        try (BrokerProcess broker = new BrokerProcess("CrashTest-policy", Broker.resource("redelivery.xml")).start()) {
+            String queue = Mail.unique("two"); // two redeliveries
+            Mail.send(broker.url(), queue, "over", "once");
+            Client c = Client.to(broker.url()).limit(-1).prefetch(1).policy(p -> p.setInitialRedeliveryDelay(0)).open();
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, queue);
+            for (int n = 0; n < 3; n++) {
+                assertEquals("over", Mail.body(Mail.must(consumer)));
+                s.rollback();
+            }
+            broker.kill();
+            Client.abandon(c.connection);
+            broker.start();
+            Message dead = Mail.deadLetters(broker.url(), queue, 1).get(0);
+            assertEquals("over", Mail.body(dead));
+            assertTrue(dead.getStringProperty(Mail.CAUSE).contains("Delivery[3] exceeds redelivery policy limit"), dead.getStringProperty(Mail.CAUSE));
+            assertEquals(List.of("once"), Mail.take(broker.url(), queue, 1).stream().map(l -> l.substring(0, 4)).toList());
+        }
+    }
+
     /** An orderly restart keeps messages, counts, dead letters and durable subscriptions. */
     @Test
     void restart_keeps_everything() throws Exception {
