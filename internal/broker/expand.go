@@ -28,14 +28,27 @@ type expansion struct {
 	kept   map[message.Destination]bool // queues whose filter did not let the message in
 	// names, if it is not nil, gets where the copies go instead: nothing is made, and
 	// nobody gets anything.
-	names *[]message.Destination
+	names *[]target
+	// spared says that a virtual topic leaves out the queue it is at if that is full.
+	spared bool
+	// without are queues that were full, and are left out.
+	without []message.Destination
+}
+
+// A target is a queue or topic that a message is routed to.
+type target struct {
+	name message.Destination
+	// spared: if it is full and refuses, the message goes to the others without it
+	// (dropOnResourceLimit, R-VT-06).
+	spared bool
 }
 
 // expand lists the copies of a message: one for each queue of a composite, one for
 // each subscription to its topics, one for whatever the virtual and composite
 // destinations of the configuration hand it on to (R-VT-01, R-VT-05, OpenWire 8.2).
-func (b *Broker) expand(m *message.Message, from string) ([]copyFor, error) {
-	x := expansion{b: b, i: b.interceptors.Load(), from: from}
+// Those in without, which are full, are left out.
+func (b *Broker) expand(m *message.Message, from string, without ...message.Destination) ([]copyFor, error) {
+	x := expansion{b: b, i: b.interceptors.Load(), from: from, without: without}
 	parts := m.Destination.Parts()
 	for _, part := range parts {
 		one := m
@@ -58,12 +71,12 @@ func (b *Broker) expand(m *message.Message, from string) ([]copyFor, error) {
 }
 
 // targets are the queues and topics that a message is routed to.
-func (b *Broker) targets(m *message.Message, from string) []message.Destination {
+func (b *Broker) targets(m *message.Message, from string) []target {
 	i := b.interceptors.Load()
 	if !m.Destination.IsComposite() && !i.apply(m.Destination) {
-		return []message.Destination{m.Destination}
+		return []target{{name: m.Destination}}
 	}
-	var names []message.Destination
+	var names []target
 	x := expansion{b: b, i: i, from: from, names: &names}
 	for _, part := range m.Destination.Parts() {
 		if x.send(part, m) != nil {
@@ -153,7 +166,10 @@ func (x *expansion) virtual(topic message.Destination, m *message.Message) error
 			if v.SelectorAware && !x.b.wantedAt(name, one) {
 				continue
 			}
-			if err := x.send(name, one); err != nil {
+			x.spared = v.DropFull && !x.i.apply(name)
+			err := x.send(name, one)
+			x.spared = false
+			if err != nil {
 				return err
 			}
 		}
@@ -174,7 +190,11 @@ func (b *Broker) wantedAt(name message.Destination, m *message.Message) bool {
 func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 	b := x.b
 	if x.names != nil {
-		*x.names = append(*x.names, to)
+		*x.names = append(*x.names, target{to, x.spared})
+		return nil
+	}
+	if slices.Contains(x.without, to) {
+		x.b.dropped(to, m)
 		return nil
 	}
 	if to.IsQueue() {

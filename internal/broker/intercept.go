@@ -40,6 +40,10 @@ type VirtualTopic struct {
 	// KeepDestination leaves the topic as the copies' destination, instead of the
 	// queue with the topic as the original one (R-VT-02).
 	KeepDestination bool
+	// DropFull leaves out a queue that is full, where its Flow refuses, instead of
+	// refusing the message for all; it is told as Discarded (R-VT-06). In a
+	// transaction none is left out.
+	DropFull bool
 }
 
 // A Composite hands what is sent to it on to others (R-VT-05).

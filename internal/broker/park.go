@@ -318,10 +318,11 @@ func (w *waits) end(after time.Duration) {
 	w.nanos.Add(int64(after))
 }
 
-// dropped tells of a message that is discarded since its destination is full.
-func (b *Broker) dropped(m *message.Message) {
-	e := Event{Kind: Discarded, Destination: m.Destination, Message: m.ID, Text: "destination full"}
-	if b.watched(Discarded, m.Destination) && b.policy(m.Destination).Advisories.Discarded {
+// dropped tells of a message, or a copy of it, that is discarded since its destination
+// is full.
+func (b *Broker) dropped(at message.Destination, m *message.Message) {
+	e := Event{Kind: Discarded, Destination: at, Message: m.ID, Text: "destination full"}
+	if b.watched(Discarded, at) && b.policy(at).Advisories.Discarded {
 		copied := *m
 		e.Copy = &copied
 	}

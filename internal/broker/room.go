@@ -246,18 +246,35 @@ type part struct {
 	bytes, messages int64
 	own             int64  // bytes that its transaction has for the destination already
 	version         uint64 // of the room, when it was decided
+	spared          bool   // only targets that are spared
+	out             bool   // it is full, and left out
 }
 
 // add adds a message for a destination.
-func (n *demand) add(r *room, bytes int64) {
+func (n *demand) add(r *room, bytes int64, spared bool) {
 	for i := range n.parts {
 		if p := &n.parts[i]; p.room == r {
 			p.bytes += bytes
 			p.messages++
+			p.spared = p.spared && spared
 			return
 		}
 	}
-	n.parts = append(n.parts, part{room: r, bytes: bytes, messages: 1})
+	n.parts = append(n.parts, part{room: r, bytes: bytes, messages: 1, spared: spared})
+}
+
+// without are the queues that are full, and left out.
+func (n *demand) without() []message.Destination {
+	if n.empty() {
+		return nil
+	}
+	var all []message.Destination
+	for i := range n.parts {
+		if p := &n.parts[i]; p.out {
+			all = append(all, p.room.name)
+		}
+	}
+	return all
 }
 
 // demandOf is the room that a message needs that a connection sends: in every queue
@@ -272,9 +289,9 @@ func (b *Broker) demandOf(m *message.Message, from string) demand {
 
 // addDemand adds a message of that many bytes.
 func (b *Broker) addDemand(n *demand, m *message.Message, from string, size int64) {
-	for _, name := range b.targets(m, from) {
-		if r := b.room(name); r != nil {
-			n.add(r, size)
+	for _, t := range b.targets(m, from) {
+		if r := b.room(t.name); r != nil {
+			n.add(r, size, t.spared)
 		} else {
 			n.free++
 		}
@@ -322,6 +339,9 @@ func (b *Broker) ask(n *demand, j judge, watch bool) (worst obstacle) {
 		if o.why != nil && (j.over || f.full(p.room.name, is) == nil) {
 			o.room, o.changed = nil, changed
 		}
+		if p.out = p.spared && o.room != nil && (o.verdict == refuseIt || o.verdict == dropIt); p.out {
+			continue
+		}
 		if o.verdict == dropIt {
 			dropped++
 		}
@@ -351,6 +371,9 @@ func (n *demand) take(over bool) bool {
 }
 
 func (p *part) take(over bool) bool {
+	if p.out {
+		return true
+	}
 	r := p.room
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -365,6 +388,9 @@ func (p *part) take(over bool) bool {
 }
 
 func (p *part) give() {
+	if p.out {
+		return
+	}
 	r := p.room
 	r.mu.Lock()
 	r.add(-p.bytes, -p.messages)

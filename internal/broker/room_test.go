@@ -839,3 +839,72 @@ func TestLimitsLoseAndHoldNothing(t *testing.T) {
 		}
 	})
 }
+
+// R-VT-06: dropOnResourceLimit leaves out a queue of a virtual topic that is full and
+// refuses; the other queues and the topic's subscribers have the message.
+func TestVirtualTopicLeavesOutAFullQueue(t *testing.T) {
+	news := topicNamed("VirtualTopic.NEWS")
+	slow, quick := queueNamed("Consumer.slow.VirtualTopic.NEWS"), queueNamed("Consumer.quick.VirtualTopic.NEWS")
+	virtual := builtIn
+	virtual.DropFull = true
+	for name, tt := range map[string]struct {
+		flow Flow
+		drop bool
+		// refused and waits are what becomes of the third message, which slow has no room for.
+		refused, waits bool
+	}{
+		"refuses":                     {Flow{MaxMessages: 2, OnFull: Refuse}, true, false, false},
+		"drops":                       {Flow{MaxMessages: 2, OnFull: Drop}, true, false, false},
+		"refuses, without the switch": {Flow{MaxMessages: 2, OnFull: Refuse}, false, true, false},
+		"lets wait":                   {Flow{MaxMessages: 2, OnFull: Wait}, true, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := virtual
+			v.DropFull = tt.drop
+			inHouse(t, withFlows(map[string]Flow{slow.Name: tt.flow, quick.Name: tt.flow}, intercepting(Interceptors{VirtualTopics: []VirtualTopic{v}})), func(h *house) {
+				c, p := h.client(), h.client()
+				c.make(slow.Name)
+				k := c.consume(quick)
+				c.consume(news)
+				for _, body := range []string{"m1", "m2", "m3"} {
+					s := p.begin(p.msg(news, body))
+					switch {
+					case body == "m3" && tt.waits:
+						s.waits(t, body)
+						p.c.Close(message.ConnectionLost, "", -1)
+					case body == "m3" && tt.refused:
+						if done, err := s.settled(); !done || !errors.Is(err, message.ErrOverLimit) {
+							t.Errorf("%s: answered %v, %v", body, done, err)
+						}
+					default:
+						s.went(t, body)
+					}
+					for _, d := range c.take() {
+						if d.Consumer == k {
+							c.must(c.ack(queue.Standard, k, d, d, 1, ""))
+						}
+					}
+				}
+				wanted := 0
+				if !tt.refused && !tt.waits {
+					wanted = 1
+				}
+				if n := h.broker.CountedBy(Discarded)["destination full"]; int(n) != wanted {
+					t.Errorf("%d are told as discarded, want %d", n, wanted)
+				}
+				h.holds(At(slow), "m1", "m2")
+				h.holds(At(quick))
+				h.atRest()
+
+				// A transaction goes to all: what it holds has been let in.
+				if wanted == 1 {
+					c.must(c.c.Begin("TX"))
+					c.must(c.send(c.msg(news, "t1"), "TX"))
+					c.must(c.settle(c.c.Commit, "TX"))
+					h.holds(At(slow), "m1", "m2", "t1")
+					h.atRest()
+				}
+			})
+		})
+	}
+}

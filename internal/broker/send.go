@@ -51,7 +51,7 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 			case err != nil:
 				done(err)
 			case drop:
-				c.b.dropped(m)
+				c.b.dropped(m.Destination, m)
 				done(nil)
 			default:
 				c.route(ctx, m, n, done)
@@ -203,8 +203,8 @@ func (c *Connection) Offer(ctx context.Context, consumer string, m *message.Mess
 
 // fanOut makes the unit that sends a message to all who are to have it: what is to
 // outlive the process in one batch, the rest after it.
-func (b *Broker) fanOut(m *message.Message, from string) (*unit, error) {
-	copies, err := b.expand(m, from)
+func (b *Broker) fanOut(m *message.Message, from string, without ...message.Destination) (*unit, error) {
+	copies, err := b.expand(m, from, without...)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (c *Connection) fanOut(ctx context.Context, m *message.Message, room *deman
 		c.suppress(m, done)
 		return
 	}
-	u, err := c.b.fanOut(m, c.info.ID)
+	u, err := c.b.fanOut(m, c.info.ID, room.without()...)
 	if err == nil {
 		err = c.inOrder(ctx, u, 1)
 	}

@@ -186,7 +186,7 @@ func (c *Connection) mayHold(t *transaction, m *message.Message) (drop bool, low
 	case refuseIt:
 		return false, nil, c.refused(&n, &o)
 	case dropIt:
-		c.b.dropped(m)
+		c.b.dropped(m.Destination, m)
 		return true, nil, nil
 	case holdIt:
 		if o.room == nil {

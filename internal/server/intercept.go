@@ -15,7 +15,7 @@ func interceptors(c *config.Interceptors) broker.Interceptors {
 	var all broker.Interceptors
 	for _, v := range c.VirtualTopics {
 		all.VirtualTopics = append(all.VirtualTopics, broker.VirtualTopic{
-			Name: v.Name, Prefix: v.Prefix, Postfix: v.Postfix, SelectorAware: v.SelectorAware, KeepDestination: !v.SetOriginalDestination,
+			Name: v.Name, Prefix: v.Prefix, Postfix: v.Postfix, SelectorAware: v.SelectorAware, KeepDestination: !v.SetOriginalDestination, DropFull: v.DropOnResourceLimit,
 		})
 	}
 	for _, k := range c.Composites {

@@ -2,12 +2,14 @@ package nixie.interop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import javax.jms.JMSException;
 import javax.jms.Message;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
+import javax.jms.ResourceAllocationException;
 import javax.jms.Session;
 import org.apache.activemq.command.ActiveMQMessage;
 import org.junit.jupiter.api.Test;
@@ -101,6 +103,37 @@ class VirtualDestinationTest {
         }
         assertEquals(List.of(), Mail.take(broker.url(), idle, 0));
         assertEquals(List.of(), Mail.take(broker.url(), busy, 0), "what no consumer selected was not stored");
+    }
+
+    /** R-VT-06: dropOnResourceLimit leaves out the queue that is full; without it the send fails. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void a_full_queue(boolean drop) throws Exception {
+        String topic = Mail.unique(drop ? "Busy.orders" : "Firm.orders");
+        String full = "Stuck.full." + topic;
+        String other = "Stuck.other." + topic;
+        make(full, other);
+        int sent = 0;
+        boolean failed = false;
+        try (Client c = Client.open(broker.url())) {
+            Session s = c.auto();
+            MessageConsumer consumer = Client.consumer(c.auto(), other);
+            MessageProducer p = Client.producer(s, "topic://" + topic);
+            for (int i = 0; i < 20 && !failed; i++) {
+                try {
+                    p.send(Mail.text(s, topic, "m" + i + "-".repeat(4000)));
+                    sent++;
+                    assertEquals("m" + i, Mail.next(consumer).split("-")[0]);
+                } catch (ResourceAllocationException e) {
+                    failed = true;
+                }
+            }
+        }
+        int kept = Mail.browse(broker.url(), full).size();
+        assertTrue(kept >= 1 && kept < 20, "the full queue has " + kept);
+        assertEquals(drop ? 20 : kept, sent);
+        assertEquals(!drop, failed);
+        assertEquals(kept, Mail.take(broker.url(), full, kept).size());
     }
 
     /** setOriginalDestination=false: a copy's destination is the topic. */
