@@ -43,14 +43,21 @@ func BenchmarkFlow(b *testing.B) {
 		to         message.Destination
 		consumers  int
 		persistent bool
+		limit      int64 // Flow.MaxBytes, which is not reached; 0: none
 	}{
-		{"queue/persistent", orders, 1, true},
-		{"queue/nonpersistent", orders, 1, false},
-		{"topic/to=10", topic, 10, false},
-		{"topic/persistent/durable=2", topic, 2, true},
+		{"queue/persistent", orders, 1, true, 0},
+		{"queue/nonpersistent", orders, 1, false, 0},
+		{"queue/nonpersistent/limit", orders, 1, false, 1 << 40},
+		{"topic/to=10", topic, 10, false, 0},
+		{"topic/to=10/limit", topic, 10, false, 1 << 40},
+		{"topic/persistent/durable=2", topic, 2, true, 0},
 	} {
 		b.Run(x.name, func(b *testing.B) {
-			br, stop := benchBroker(b, nil)
+			br, stop := benchBroker(b, func(o *Options) {
+				if o.Limited = x.limit > 0; o.Limited {
+					o.Policy = func(message.Destination) Policy { return Policy{Flow: Flow{MaxBytes: x.limit}} }
+				}
+			})
 			defer stop()
 			sinks := make([]*ackSink, x.consumers)
 			clients := make([]*Connection, x.consumers)

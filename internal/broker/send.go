@@ -41,9 +41,14 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 		return
 	}
 	if c.b.free(m) && c.lined.Load() == 0 { // mostly
-		c.route(ctx, m, &demand{}, done)
+		c.route(ctx, m, nil, done)
 		return
 	}
+	c.sendWhenRoom(ctx, m, done)
+}
+
+// sendWhenRoom is Send for what something may stop.
+func (c *Connection) sendWhenRoom(ctx context.Context, m *message.Message, done func(error)) {
 	c.whenRoom(sessionOf(m.ID.Producer), &parked{ctx: ctx, bytes: int64(m.SizeBytes()),
 		need: func() demand { return c.b.demandOf(m, c.info.ID) },
 		run: func(n *demand, drop bool, err error) {
@@ -64,8 +69,8 @@ func (b *Broker) free(m *message.Message) bool {
 	return !b.limited.Load() && (b.Full() == nil || !m.Persistent && !b.scheduled(m))
 }
 
-// route hands a message that is let in, with the room it takes, to whoever is to have
-// it.
+// route hands a message that is let in, with the room it takes (nil: none), to whoever is
+// to have it.
 func (c *Connection) route(ctx context.Context, m *message.Message, room *demand, done func(error)) {
 	size := int64(m.SizeBytes())
 	if err := c.pass(ctx, size); err != nil {
