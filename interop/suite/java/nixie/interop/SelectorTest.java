@@ -1,6 +1,7 @@
 package nixie.interop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.ArrayList;
@@ -234,6 +235,53 @@ class SelectorTest {
             s.commit();
             assertEquals("m1000", Mail.next(s.createConsumer(Client.destination(queue), "n = 1000")));
             s.commit();
+        }
+    }
+
+    /**
+     * Replies for JMSCorrelationID on one queue, on which 25,000 stale ones lie: each is found, whether it was
+     * there before its consumer or comes after, by a listener's window as by receiveNoWait without one.
+     */
+    @Test
+    @Reference.Beyond("maxPageSize: ActiveMQ looks at the first 200 only")
+    void replies_behind_stale_ones() throws Exception {
+        String queue = Mail.unique("replies");
+        try (Client c = Client.open(broker.url())) {
+            Session s = c.transacted();
+            MessageProducer p = Client.producer(s, queue);
+            for (int i = 0; i < 25_000; i++) {
+                Message m = s.createTextMessage("stale");
+                m.setJMSCorrelationID("old" + i);
+                p.send(m);
+                if (i % 5000 == 4999) {
+                    s.commit();
+                }
+            }
+        }
+        try (Client c = Client.open(broker.url()); Client server = Client.open(broker.url())) {
+            Session replies = server.auto();
+            MessageProducer p = Client.producer(replies, queue);
+            Session s = c.auto();
+            for (int i = 0; i < 20; i++) {
+                boolean before = i % 2 == 0;
+                Message m = replies.createTextMessage("r" + i);
+                m.setJMSCorrelationID("id" + i);
+                if (before) {
+                    p.send(m);
+                }
+                MessageConsumer consumer = s.createConsumer(Client.destination(queue), "JMSCorrelationID = 'id" + i + "'");
+                if (!before) {
+                    p.send(m);
+                }
+                assertEquals("r" + i, Mail.next(consumer));
+                consumer.close();
+            }
+            Message last = replies.createTextMessage("last");
+            last.setJMSCorrelationID("last");
+            p.send(last);
+            MessageConsumer pull = s.createConsumer(Client.destination(queue + "?consumer.prefetchSize=0"), "JMSCorrelationID = 'last'");
+            assertEquals("last", Mail.body(pull.receiveNoWait()));
+            assertNull(pull.receiveNoWait());
         }
     }
 
