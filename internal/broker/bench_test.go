@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
 	"github.com/nixiemq/nixie/internal/redelivery"
+	"github.com/nixiemq/nixie/internal/selector"
 	"github.com/nixiemq/nixie/internal/store/memstore"
 )
 
@@ -155,5 +157,59 @@ func BenchmarkScheduleLateness(b *testing.B) {
 		<-s.done
 		s.report(b)
 		stop()
+	}
+}
+
+// A countingSink counts what comes.
+type countingSink struct{ n atomic.Int64 }
+
+// Deliver counts a delivery.
+func (s *countingSink) Deliver(Delivery) { s.n.Add(1) }
+
+// BenchmarkSelectorConsumers is sends to a queue on which each consumer waits for a
+// value of its own, in a header field or a property.
+func BenchmarkSelectorConsumers(b *testing.B) {
+	for _, field := range []string{"JMSCorrelationID", "property"} {
+		for _, consumers := range []int{1, 100, 1000} {
+			b.Run(fmt.Sprintf("%s/consumers=%d", field, consumers), func(b *testing.B) {
+				br, stop := benchBroker(b, func(o *Options) {
+					o.Properties = func(m *message.Message, _ string) (selector.Value, bool) {
+						return selector.StringValue(m.CorrelationID), true
+					}
+				})
+				defer stop()
+				s := &countingSink{}
+				c, err := br.Connect(context.Background(), ClientInfo{ID: "bench", Kick: func(error) {}}, s)
+				if err != nil {
+					b.Fatal(err)
+				}
+				ids := make([]string, consumers)
+				for i := range ids {
+					ids[i] = fmt.Sprintf("ID:host-40000-1700000000000-1:1:1:%d", i)
+					if err := c.Subscribe(context.Background(), ConsumerSpec{ID: ids[i], Session: "s", Destination: orders, Prefetch: 1 << 30,
+						Selector: field + " = '" + ids[i] + "'"}); err != nil {
+						b.Fatal(err)
+					}
+				}
+				answered := make(chan error, 100)
+				done := func(err error) { answered <- err }
+				i := 0
+				for ; b.Loop(); i++ {
+					if i >= cap(answered) {
+						if err := <-answered; err != nil {
+							b.Fatal(err)
+						}
+					}
+					c.Send(context.Background(), &message.Message{ID: message.ID{Producer: "p", Sequence: int64(i + 1)}, Destination: orders, Persistent: true,
+						CorrelationID: ids[i*7919%len(ids)], Body: make([]byte, 100)}, "", done)
+				}
+				for range min(i, cap(answered)) {
+					<-answered
+				}
+				if n := s.n.Load(); n != int64(i) {
+					b.Fatalf("%d of %d came", n, i)
+				}
+			})
+		}
 	}
 }
