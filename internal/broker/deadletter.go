@@ -191,7 +191,7 @@ func (d *destination) headerOf(it *queue.Item) (*message.Message, error) {
 	if it.Message != nil {
 		return it.Message.With(it.Overlay), nil
 	}
-	return d.b.o.Records.Header(&it.Entry)
+	return d.header(&it.Entry)
 }
 
 // overlay says what changes about a message that moves (spec 5.4, R-JMX-02).

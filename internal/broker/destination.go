@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,7 +75,6 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Scheduled:   b.o.Limits.ScheduledEntries,
 		AckTimeout:  policy.AckTimeout.Milliseconds(),
 		Jitter:      b.o.Jitter,
-		Read:        b.o.Records.Header,
 		Properties:  b.o.Properties,
 		Grouped:     sub == nil,
 		Gather:      gatherOf(&policy, sub),
@@ -86,6 +86,7 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Slow:        policy.Slow.limits(),
 		OneByOne:    policy.OneByOne,
 	}
+	d.options.Read = d.header
 	d.rules, d.exclusive = policy.Rules, policy.Exclusive
 	d.advisories = policy.Advisories
 	if sub != nil {
@@ -269,6 +270,22 @@ func (d *destination) apply(c queue.Command) int {
 		}
 	}
 	return size
+}
+
+// header reads the headers and properties of a stored message. One that a turn has just
+// stored, and for which there is no memory, can be read when its batch is on disk: then
+// that is waited for.
+func (d *destination) header(e *message.Entry) (*message.Message, error) {
+	m, err := d.b.o.Records.Header(e)
+	if !errors.Is(err, message.ErrNotFound) {
+		return m, err
+	}
+	answered := make(chan error, 1)
+	d.b.o.Records.Commit(new(records.Batch), func(err error) { answered <- err }) // behind all that was handed over
+	if err := <-answered; err != nil {
+		return nil, fmt.Errorf("read a message of %s: %w", d.label(), err)
+	}
+	return d.b.o.Records.Header(e)
 }
 
 // orderPage has entries read for the machine. What is stored here by others is told

@@ -169,3 +169,19 @@ func TestACostlySelectorStopsNobody(t *testing.T) {
 		quick.c.Close(message.Closed, "", 0)
 	})
 }
+
+// TestASelectorIsAskedAlsoWithoutMemory: a message that is on its way to the disk, and
+// for which there is no memory, is judged when it can be read.
+func TestASelectorIsAskedAlsoWithoutMemory(t *testing.T) {
+	inHouse(t, func(o *Options) { o.Limits.MessageBytes = 1 }, func(h *house) {
+		c, k := h.client(), h.client()
+		for _, id := range []string{"y", "x", "y"} {
+			c.c.Send(h.t.Context(), c.msg(orders, id, correlated(id)), "", nil)
+		}
+		time.Sleep(100 * time.Microsecond) // its turn has ended, its batch is not on disk yet
+		k.consume(orders, waitingFor("x"))
+		want(t, "what it waits for", k.take(), "x")
+		c.c.Close(message.Closed, "", 0)
+		k.c.Close(message.Closed, "", 0)
+	})
+}
