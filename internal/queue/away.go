@@ -46,6 +46,7 @@ func (m *Machine) mayLeave(it *Item) bool {
 // way has of it may be old.
 func (m *Machine) noteAway(l *lane, it *Item) {
 	if l.ahead[it.Position] == it {
+		l.noteEnd()
 		delete(l.ahead, it.Position)
 		l.beyond++
 	} else {

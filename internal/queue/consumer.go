@@ -30,13 +30,13 @@ type Consumer struct {
 	// Handle is the owner's own; the machine only carries it.
 	Handle any
 
-	held      list  // what it has, in the order of the hand-out
-	extension int   // by how much DELIVERED acks widen the window (R-BRK-02)
-	pulls     int   // messages it asked for and did not get yet
-	idle      bool  // its time limit (check) has passed, and it has not been heard of since
-	lanes     uint8 // it looks at those up to this one
-	steps     int   // that its selector took in this turn
-	key       key
+	held      list         // what it has, in the order of the hand-out
+	extension int          // by how much DELIVERED acks widen the window (R-BRK-02)
+	pulls     int          // messages it asked for and did not get yet
+	idle      bool         // its time limit (check) has passed, and it has not been heard of since
+	lanes     uint8        // it looks at those up to this one
+	steps     int          // that its selector took in this turn
+	key       selector.Key // a message must have it to be wanted
 	handOuts  uint64
 	slowness
 	evicted  int     // items that were taken from what waits for it
@@ -72,10 +72,6 @@ func (v *view) of(p place) *uint64 {
 	}
 	return &v.waiting
 }
-
-// A key is a property that a message must have with this value to be wanted, by what
-// the selector says.
-type key struct{ name, value string } // "": none
 
 // keyed is what the message that was looked at last has for the key that was asked last.
 type keyed struct {
@@ -178,7 +174,7 @@ func (m *Machine) attach(c Attach) {
 	}
 	m.byID[k.ID], m.purges = k, false
 	k.lanes = lanes
-	k.key.name, k.key.value, _ = k.Selector.Key()
+	k.key = k.Selector.Key()
 	at, _ := slices.BinarySearchFunc(m.consumers, k.Priority, func(o *Consumer, p int8) int {
 		if o.Priority >= p { // behind those of its own priority
 			return -1

@@ -11,7 +11,6 @@ func (m *Machine) dispatch() {
 	for _, l := range m.lanes {
 		if l != nil {
 			m.settleAhead(l)
-			l.noteEnd()
 		}
 	}
 	if m.anyRoom() && m.gathersUntil == 0 {
@@ -20,9 +19,11 @@ func (m *Machine) dispatch() {
 	m.wantTimes(m.behind() && m.anyRoom())
 	for _, l := range m.lanes {
 		if l != nil {
-			m.offerFresh(l, false)
-			m.endSearch(l)
-			m.settleAhead(l)
+			if len(l.fresh) > 0 || l.search.page != nil { // nobody was to be shown it
+				m.offerFresh(l, false)
+				m.endSearch(l)
+				m.settleAhead(l)
+			}
 			m.want(l)
 		}
 	}
@@ -272,7 +273,7 @@ func (m *Machine) wants(c *Consumer, it *Item) bool {
 	m.lookup.Message = it.header
 	m.lookup.RedeliveryCounter, _ = it.counter()
 	before := m.lookup.Steps
-	wanted := m.fits(c) && c.Selector.Matches(&m.lookup)
+	wanted := m.fits(c) && (c.key.Whole || c.Selector.Matches(&m.lookup))
 	m.charge(c, m.lookup.Steps-before)
 	return wanted
 }
@@ -281,15 +282,15 @@ func (m *Machine) wants(c *Consumer, it *Item) bool {
 // for, if it has one. Of a thousand consumers that wait for a correlation id each, one
 // has its selector evaluated.
 func (m *Machine) fits(c *Consumer) bool {
-	if c.key.name == "" {
+	if c.key.Name == "" {
 		return true
 	}
 	m.lookup.Charge(1)
-	if k := &m.keyed; k.of != m.lookup.Message || k.name != c.key.name {
-		k.of, k.name = m.lookup.Message, c.key.name
+	if k := &m.keyed; k.of != m.lookup.Message || k.name != c.key.Name {
+		k.of, k.name = m.lookup.Message, c.key.Name
 		k.value, _ = m.lookup.Lookup(k.name)
 	}
-	return m.keyed.value.Is(c.key.value)
+	return m.keyed.value.Is(c.key.Value)
 }
 
 // header gets an item's message as it is here, perhaps without its body.

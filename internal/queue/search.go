@@ -42,7 +42,8 @@ func (l *lane) hides(c *Consumer) bool {
 	return l.beyond > 0 && (!l.ended || c.seen[l.number].waiting < l.newest)
 }
 
-// noteEnd notes how far a lane goes, where all of it is in memory.
+// noteEnd notes how far a lane goes, where all of it is in memory, before it is not any
+// more.
 func (l *lane) noteEnd() {
 	if l.beyond > 0 {
 		return
@@ -186,6 +187,7 @@ func (m *Machine) takeFor(l *lane, it *Item, c *Consumer) {
 // comeBehind takes in what belongs behind the window. Nobody is offered now what waits
 // for a time, or has expired.
 func (m *Machine) comeBehind(l *lane, it *Item) {
+	l.noteEnd()
 	waits := m.waitsForTime(it)
 	if !waits && !it.Expired(m.now) {
 		l.fresh = append(l.fresh, it)

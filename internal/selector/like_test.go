@@ -105,11 +105,11 @@ func TestARememberedPropertyIsOfItsMessage(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string][2]string{
-		"JMSCorrelationID = 'x'":             {"JMSCorrelationID", "x"},
-		"'x' = a":                            {"a", "x"},
-		"b > 1 AND (a = 'x' AND c = 'y')":    {"", ""}, // in brackets
-		"b > 1 AND a = 'x' AND c = 'y'":      {"a", "x"},
+	for text, want := range map[string]Key{
+		"JMSCorrelationID = 'x'":             {"JMSCorrelationID", "x", true},
+		"'x' = a":                            {"a", "x", true},
+		"b > 1 AND (a = 'x' AND c = 'y')":    {}, // in brackets
+		"b > 1 AND a = 'x' AND c = 'y'":      {"a", "x", false},
 		"a = 'x' OR b = 'y'":                 {},
 		"NOT a = 'x'":                        {},
 		"a <> 'x'":                           {},
@@ -124,13 +124,12 @@ func TestKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		name, value, ok := s.Key()
-		if [2]string{name, value} != want || ok != (want[0] != "") {
-			t.Errorf("%s asks for %s = %q, %v; want %q", text, name, value, ok, want)
+		if k := s.Key(); k != want {
+			t.Errorf("%s asks for %+v, want %+v", text, k, want)
 		}
 	}
-	if _, _, ok := (*Selector)(nil).Key(); ok {
-		t.Error("no selector has a key")
+	if k := (*Selector)(nil).Key(); k != (Key{}) {
+		t.Errorf("no selector has the key %+v", k)
 	}
 }
 

@@ -87,12 +87,18 @@ func (s *Selector) Matches(l Lookup) bool {
 	return s.root.eval(l).isTrue()
 }
 
-// Key returns a string property or header field that a message must have, with this
-// value, to be selected: most messages can be passed over by looking at that alone.
-// ok is false where the selector says nothing so simple.
-func (s *Selector) Key() (name, value string, ok bool) {
+// A Key is a string property or header field that a message must have, with this value,
+// to be selected.
+type Key struct {
+	Name, Value string
+	Whole       bool // the selector asks for nothing else
+}
+
+// Key returns what most messages can be passed over by, without an evaluation. Its name
+// is empty where the selector says nothing so simple.
+func (s *Selector) Key() Key {
 	if s == nil {
-		return "", "", false
+		return Key{}
 	}
 	terms := []node{s.root}
 	if n, is := s.root.(*all); is {
@@ -100,27 +106,28 @@ func (s *Selector) Key() (name, value string, ok bool) {
 	}
 	for _, t := range terms {
 		if n, is := t.(*comparison); is && n.op == equal && !n.convert {
-			name, value, ok = keyOf(n.left, n.right)
-			if !ok {
-				name, value, ok = keyOf(n.right, n.left)
+			k := keyOf(n.left, n.right)
+			if k.Name == "" {
+				k = keyOf(n.right, n.left)
 			}
-			if ok {
-				return name, value, true
+			if k.Name != "" {
+				k.Whole = len(terms) == 1
+				return k
 			}
 		}
 	}
-	return "", "", false
+	return Key{}
 }
 
 // keyOf is what an equation of two nodes asks of a message, if it is a property and a
 // string.
-func keyOf(of, to node) (name, value string, ok bool) {
+func keyOf(of, to node) Key {
 	p, isProperty := of.(property)
 	v, isLiteral := to.(literal)
 	if !isProperty || !isLiteral || v.value.kind != String {
-		return "", "", false
+		return Key{}
 	}
-	return p.name, v.value.text, true
+	return Key{Name: p.name, Value: v.value.text}
 }
 
 // String returns the text that was parsed.
