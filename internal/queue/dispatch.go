@@ -13,8 +13,10 @@ func (m *Machine) dispatch() {
 			m.settleAhead(l)
 		}
 	}
-	if m.anyRoom() && m.gathersUntil == 0 {
+	for again := m.anyRoom() && m.gathersUntil == 0; again; {
+		before := m.lookBacks
 		m.offerAll()
+		again = m.lookBacks != before // a group ended, and is for those who had passed it over
 	}
 	m.wantTimes(m.behind() && m.anyRoom())
 	for _, l := range m.lanes {

@@ -244,6 +244,7 @@ func (m *Machine) lookAgain(g *group) {
 	for _, c := range m.consumers {
 		c.lookBack(g.passed)
 	}
+	m.lookBacks++
 	g.passed, g.withheld = 0, 0
 }
 

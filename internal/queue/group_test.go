@@ -69,7 +69,7 @@ type groupTest struct {
 	owner     map[string]string
 	closed    map[string]int
 	made      int
-	effects   []Effect
+	shelf     *shelf
 
 	rebalances bool
 	leaving    map[string]bool // groups that leave their owner once it has no member
@@ -78,24 +78,47 @@ type groupTest struct {
 func newGroupTest(t *rapid.T) *groupTest {
 	policy := redelivery.DefaultPolicy()
 	policy.MaximumRedeliveries, policy.InitialRedeliveryDelay, policy.RedeliveryDelay = 2, groupDelay, groupDelay
-	return &groupTest{t: t, now: begin, owner: map[string]string{}, leaving: map[string]bool{}, closed: map[string]int{}, m: New(Options{
+	return &groupTest{t: t, now: begin, owner: map[string]string{}, leaving: map[string]bool{}, closed: map[string]int{}, shelf: newShelf(), m: New(Options{
 		Destination: message.Destination{Kind: message.Queue, Name: "Q"},
+		Window:      rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "window"),
 		Redelivers:  true, Marks: true, Grouped: true, Rules: redelivery.Rules{Redelivery: &policy}, Jitter: func() float64 { return 0 },
 	})}
 }
 
 // apply gives the machine a command and holds what it hands out against the laws.
 func (x *groupTest) apply(c Command) {
-	x.effects = x.m.EndTurn(x.m.Apply(c, x.now, x.effects[:0]))
-	for i := range x.effects {
-		switch e := &x.effects[i]; e.Kind {
-		case Deliver:
-			x.delivered(e)
-		case Remove, Transfer, Forget:
-			x.members[e.Item.Position-1].gone = true
-		}
+	for todo := []Command{c}; len(todo) > 0; todo = todo[1:] {
+		todo = append(todo, x.turn(todo[0])...)
 	}
 	x.leave()
+}
+
+// turn gives the machine a command as a turn of its own, and reads the pages that it
+// asks for.
+func (x *groupTest) turn(c Command) (pages []Command) {
+	effects := x.m.EndTurn(x.m.Apply(c, x.now, nil))
+	for i := range effects {
+		e := &effects[i]
+		err := x.shelf.apply(e)
+		switch e.Kind {
+		case Deliver:
+			x.delivered(e)
+		case Forget:
+			err = x.shelf.remove(e.Item.lane, e.Item)
+			x.members[e.Item.Position-1].gone = true
+		case Remove, Transfer:
+			x.members[e.Item.Position-1].gone = true
+		}
+		if err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	for i := range effects {
+		if page := x.shelf.read(&effects[i]); page != nil {
+			pages = append(pages, page)
+		}
+	}
+	return pages
 }
 
 // leave takes groups from owners that have no member of them any more.
@@ -128,7 +151,7 @@ func (x *groupTest) delivered(e *Effect) {
 			x.t.Fatalf("%d is not called the first of %s for %s", it.position, it.group, to)
 		case owner == "":
 			for _, k := range x.consumers {
-				if x.room(k) && x.owned(k.ID) < x.owned(to) {
+				if x.room(k) && x.owned(k.ID) < x.owned(to) && x.m.o.Window == DefaultWindow { // else it may not have come to look at it yet
 					x.t.Fatalf("%s went to %s, which owns %d groups, not to %s, which owns %d", it.group, to, x.owned(to), k.ID, x.owned(k.ID))
 				}
 			}

@@ -108,6 +108,7 @@ type Machine struct {
 	touched      []*Item                // to be looked at when the turn ends
 	lookup       selector.MessageLookup // kept, so that looking allocates nothing
 	keyed        keyed
+	lookBacks    int                       // how often consumers were let look again at what they had passed over
 	steps        int                       // that selectors took in this turn
 	unfinished   bool                      // they have more to look at in the next
 	values       map[uint64]selector.Value // of Backlog.Property, by position

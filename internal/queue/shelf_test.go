@@ -137,6 +137,19 @@ func (s *shelf) search(lane uint8, after uint64, n int) Searched {
 	return Searched{Lane: lane, Items: p.Items, Short: p.Short}
 }
 
+// read reads what an effect asks for; nil: it asks for nothing.
+func (s *shelf) read(e *Effect) Command {
+	switch e.Kind {
+	case PageIn:
+		return s.page(e.Lane, e.Number, e.Counter)
+	case Search:
+		return s.search(e.Lane, e.Number, e.Counter)
+	case PageTimes:
+		return s.times(e.Index, e.From, e.Counter)
+	}
+	return nil
+}
+
 // times reads up to n places of an index behind one.
 func (s *shelf) times(x Index, after TimeKey, n int) Timed {
 	var keys []TimeKey
