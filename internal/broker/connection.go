@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type Connection struct {
 	info   ClientInfo
 	sink   Sink
 	gate   gate
+	units  gate            // sends to several destinations, or a topic, that are stored and have not yet arrived
 	ctx    context.Context // ends with the connection
 	cancel context.CancelCauseFunc
 	closed chan struct{} // closed when Close has done everything
@@ -80,6 +82,7 @@ func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Conn
 	c := &Connection{
 		b: b, info: info, sink: sink,
 		gate:      gate{maxCount: b.o.Limits.UnansweredSends, maxBytes: b.o.Limits.UnansweredBytes},
+		units:     gate{maxCount: math.MaxInt, maxBytes: math.MaxInt64},
 		parking:   gate{maxCount: b.o.Limits.UnansweredSends, maxBytes: b.o.Limits.UnansweredBytes},
 		closed:    make(chan struct{}),
 		txs:       map[string]*transaction{},

@@ -109,6 +109,27 @@ func (g *gate) enterLocked(n int64) bool {
 	return true
 }
 
+// drain waits until no work is unanswered, or ctx ends.
+func (g *gate) drain(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		if g.count == 0 {
+			g.mu.Unlock()
+			return nil
+		}
+		if g.wait == nil {
+			g.wait = make(chan struct{})
+		}
+		wait := g.wait
+		g.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // idle reports whether no more than n pieces of work are unanswered.
 func (g *gate) idle(n int) bool {
 	g.mu.Lock()

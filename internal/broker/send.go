@@ -145,6 +145,10 @@ func (c *Connection) sendToQueue(ctx context.Context, m *message.Message, done f
 	it := queue.NewItem(0, m)
 	e := queue.Enqueue{Item: it, Done: done}
 	if m.Persistent && d.durable {
+		if err := c.units.drain(ctx); err != nil { // what was sent to several before it arrives first
+			done(err)
+			return
+		}
 		it.Durable = true
 		e.Producer = m.ID.Producer
 		c.sentTo(m.ID.Producer, d)
@@ -257,7 +261,19 @@ func (c *Connection) fanOut(ctx context.Context, m *message.Message, room *deman
 			c.sentTo(p, g.to)
 		}
 	}
-	u.commit(done)
+	if len(u.stored) == 0 {
+		u.commit(done)
+		return
+	}
+	if err := c.units.enter(ctx, 0); err != nil {
+		room.give()
+		done(err)
+		return
+	}
+	u.commit(func(err error) {
+		c.units.leave(0)
+		done(err)
+	})
 }
 
 // lastFanned is the last message that a producer has sent on this connection to several
