@@ -11,9 +11,10 @@ import (
 const configReloadLong = `
 Let a running broker read its configuration file again, with the flags that it was
 started with, and make hold what can change without a restart: policies, the plugins for
-redelivery and dead letters, users and rights, virtual and composite destinations, and
-destinations that are to be there. Each difference is printed, old and new, with file and line, and logged
-by the broker before it holds. SIGHUP does the same.
+redelivery and dead letters, users and rights, virtual and composite destinations,
+destinations that are to be there, and the brokers that clients are told of. Each
+difference is printed, old and new, with file and line, and logged by the broker before
+it holds. SIGHUP does the same.
 
 What needs a restart is named and left: listeners, the data directory, the broker's name,
 the first users, limits of memory and disk. A file that cannot be used changes nothing,

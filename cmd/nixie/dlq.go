@@ -23,7 +23,10 @@ where they failed.
 A message becomes a dead letter when its client has given it up (after as many
 deliveries as its RedeliveryPolicy allows), when its time to live has passed, or when it
 cannot be delivered at all. It lies in ActiveMQ.DLQ, unless a policy names another
-queue, with the story of all its attempts.`, `
+queue, with the story of all its attempts.
+
+To copy dead letters, to have them out of the way, or to remove them for good, see
+'nixie queue copy', 'move' and 'purge'.`, `
   nixie dlq list                             which queues hold dead letters
   nixie dlq show                             those in ActiveMQ.DLQ, a line each
   nixie dlq show ActiveMQ.DLQ ID:app-1:1:1:7 everything about one

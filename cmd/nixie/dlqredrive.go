@@ -27,7 +27,8 @@ const dlqRedriveExample = `
   nixie dlq redrive DLQ.ORDERS --id ID:a-1:1:1:1:1 --id ID:a-1:1:1:1:2
   nixie dlq redrive DLQ.ORDERS --all --dry-run
   nixie dlq redrive DLQ.ORDERS --limit 10
-  nixie dlq redrive DLQ.ORDERS --selector "region = 'eu'"
+  nixie dlq redrive --selector "JMSDestination = 'queue://ORDERS'"               failed there
+  nixie dlq redrive --selector "dlqDeliveryFailureCause LIKE '%no customer%'"    died so
   nixie dlq redrive DLQ.ORDERS --all`
 
 func dlqRedriveCommand(e *env) *cobra.Command {

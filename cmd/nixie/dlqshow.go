@@ -14,8 +14,8 @@ import (
 
 const dlqShowLong = `
 Without an ID, show the messages of a queue, a line each: when it died, where it failed,
-after how many attempts, and the cause that its dead letter carries in the property
-dlqDeliveryFailureCause. Without QUEUE it is ActiveMQ.DLQ.
+after how many attempts, and why: the cause that its dead letter carries in the property
+dlqDeliveryFailureCause, without the client's policy. Without QUEUE it is ActiveMQ.DLQ.
 
 With an ID, show everything that is known of one message: its headers, its properties,
 its body, and its story. The story has a line for each delivery that ended without
@@ -121,7 +121,7 @@ func (r *remote) printPage(page *admin.Page) error {
 		if m.DeadLetter != nil {
 			died, from = moment(m.DeadLetter.At), m.DeadLetter.From
 			if cause == "" {
-				cause = causeOf(m.DeadLetter)
+				cause = reasonOf(m.DeadLetter)
 			}
 		}
 		t.row(m.ID, died, from, strconv.Itoa(m.Attempts), m.State, short(cause, causeWidth))
@@ -141,6 +141,8 @@ func printMore(w io.Writer, page *admin.Page) error {
 // causeOf is why a message died, in the broker's word and the client's text.
 func causeOf(d *admin.DeadLetter) string {
 	switch {
+	case strings.HasPrefix(d.Cause, "java.lang.Throwable: Message Expired."): // however its last attempt had ended
+		return "expired: " + d.Cause
 	case d.Cause == "" && d.LastCause == "":
 		return "not told"
 	case d.Cause == "":
@@ -149,4 +151,19 @@ func causeOf(d *admin.DeadLetter) string {
 		return d.Cause
 	}
 	return d.LastCause + ": " + d.Cause
+}
+
+// reasonOf is causeOf for a line of a list. Where the client gave the message up, it
+// has what the application threw in the place of the client's policy.
+func reasonOf(d *admin.DeadLetter) string {
+	reason := *d
+	if which, policy, ok := strings.Cut(d.Cause, " exceeds redelivery policy limit:"); ok {
+		which = strings.TrimPrefix(which, "java.lang.Throwable: ")
+		if _, thrown, _ := strings.Cut(policy, ", cause:"); thrown != "" && thrown != "null" {
+			reason.Cause = which + ": " + thrown
+		} else {
+			reason.Cause = which + " exceeds the client's limit"
+		}
+	}
+	return causeOf(&reason)
 }

@@ -164,3 +164,23 @@ func TestBrokenMessageIsDrawn(t *testing.T) {
 		t.Errorf("it shows headers that could not be read:\n%s", b.String())
 	}
 }
+
+func TestReasonOf(t *testing.T) {
+	t.Parallel()
+	const policy = " exceeds redelivery policy limit:RedeliveryPolicy {destination = null, maximumRedeliveries = 6}"
+	for name, tt := range map[string]struct{ cause, want string }{
+		"what the application threw":           {"java.lang.Throwable: Delivery[7]" + policy + ", cause:java.lang.Error: no, cause: none", "poison: Delivery[7]: java.lang.Error: no, cause: none"},
+		"a rollback has nothing thrown":        {"java.lang.Throwable: Delivery[7]" + policy + ", cause:null", "poison: Delivery[7] exceeds the client's limit"},
+		"given up unread":                      {"java.lang.Throwable: Dispatch[8] to ID:c-1:1:1:1" + policy, "poison: Dispatch[8] to ID:c-1:1:1:1 exceeds the client's limit"},
+		"another client's words are its own":   {"no way", "poison: no way"},
+		"an attempt that failed before expiry": {"java.lang.Throwable: Message Expired. Expiration:5", "expired: java.lang.Throwable: Message Expired. Expiration:5"},
+		"without words it is the broker's own": {"", "poison"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := reasonOf(&admin.DeadLetter{Cause: tt.cause, LastCause: "poison"}); got != tt.want {
+				t.Errorf("reasonOf(%q) = %q, want %q", tt.cause, got, tt.want)
+			}
+		})
+	}
+}

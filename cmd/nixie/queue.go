@@ -96,7 +96,7 @@ func printLimits(e *env, all *admin.Destinations) error {
 	t := newTable(e.out, "LIMITED", "BYTES", "LIMIT", "MESSAGES", "LIMIT", "PRODUCERS WAIT")
 	any := false
 	row := func(name string, l *admin.Limit) {
-		if l == nil {
+		if l == nil || l.MaxBytes == 0 && l.MaxMessages == 0 && l.Waiting == 0 {
 			return
 		}
 		if !any {

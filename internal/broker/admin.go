@@ -41,6 +41,9 @@ func (b *Broker) Limit(name message.Destination) *LimitStatus {
 		return nil
 	}
 	st := &LimitStatus{Flow: *r.flow.Load(), Waiting: r.waits.now.Load(), Waits: r.waits.sends.Load(), Waited: time.Duration(r.waits.nanos.Load())}
+	if st.Flow.MaxBytes == 0 && st.Flow.MaxMessages == 0 && st.Waits == 0 {
+		return nil // it only says what becomes of a producer where the disk is full
+	}
 	st.Bytes, st.Messages, _ = r.used()
 	return st
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -110,17 +111,24 @@ func (e *element) holds(child, inner string) bool {
 }
 
 // joinLimits gives the entries what systemUsage says, where they do not say it
-// themselves.
+// themselves, with the line that says it.
 func (w *walker) joinLimits() {
 	join := func(p *PolicyEntry) {
 		if p.Limits == nil {
 			return
 		}
-		if p.Limits.OnFull == "" && w.usageFails {
+		fails := p.Limits.OnFull == "" && w.usageFails
+		if fails {
 			p.Limits.OnFull = Fail
 		}
-		if p.Limits.FailAfter == 0 && p.Limits.OnFull != Fail {
+		waits := p.Limits.FailAfter == 0 && p.Limits.OnFull != Fail && w.cfg.Store.FailAfter != 0
+		if waits {
 			p.Limits.FailAfter = w.cfg.Store.FailAfter
+		}
+		for _, s := range w.usage {
+			if s.Name == "sendFailIfNoSpace" && fails || s.Name == "sendFailIfNoSpaceAfterTimeout" && waits {
+				p.Settings = append(slices.Clip(p.Settings), s) // entries for several destinations share theirs
+			}
 		}
 	}
 	for i := range w.cfg.Policies {

@@ -270,6 +270,7 @@ func (w *walker) connectorList(e *element) {
 
 // systemUsage reads what becomes of producers when there is no space.
 func (w *walker) systemUsage(e *element) {
+	w.usage = settingsOf(e, systemUsagePart.children[0].attrs)
 	if a, ok := e.given("sendFailIfNoSpace"); ok {
 		if fail, err := parseBool(a.value); err == nil && fail {
 			w.cfg.Store.OnFull, w.usageFails = Fail, true

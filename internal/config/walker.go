@@ -72,6 +72,7 @@ type walker struct {
 	defines           map[string]string                 // of -D
 	withoutListener   bool                              // listeners come from --listen, the file's are not used
 	usageFails        bool                              // systemUsage says sendFailIfNoSpace="true"
+	usage             []Setting                         // of systemUsage
 	// redelivery and intercept are filled before the elements that hold their parts
 	// are read.
 	redelivery RedeliveryPlugin
