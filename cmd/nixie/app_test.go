@@ -26,7 +26,8 @@ type application struct {
 
 const appUsage = `usage:
   app CONNECTION send QUEUE TEXT [NAME=VALUE...]  send a persistent text message
-  app CONNECTION flood QUEUE N [NAME=VALUE...]    send N persistent text messages; JMSTimeToLive is in milliseconds
+  app CONNECTION flood QUEUE N [NAME=VALUE...]    send N persistent text messages, with the property n: 0, 1, ...;
+                                                  JMSTimeToLive is in milliseconds
   app CONNECTION poison QUEUE N                   fail N messages three times each, and give them up
   app CONNECTION receive QUEUE                    receive a message, acknowledge and print it
   app CONNECTION prepare QUEUE TEXT NUMBER        prepare a distributed transaction of that number: receive a message from
@@ -62,7 +63,7 @@ func (a *application) run(what string, queue wire.Destination, args []string) er
 			return err
 		}
 		for i := range n {
-			if err := a.send(&queue, fmt.Sprint(i), args[1:]); err != nil {
+			if err := a.send(&queue, fmt.Sprint(i), args[1:], wire.Entry{Key: "n", Value: int64(i)}); err != nil {
 				return err
 			}
 		}
@@ -237,9 +238,9 @@ func (a *application) text(queue *wire.Destination, text string) *wire.Message {
 	return m
 }
 
-func (a *application) send(queue *wire.Destination, text string, properties []string) error {
+func (a *application) send(queue *wire.Destination, text string, properties []string, others ...wire.Entry) error {
 	m := a.text(queue, text)
-	var all wire.Map
+	all := wire.Map(others)
 	for _, p := range properties {
 		name, value, _ := strings.Cut(p, "=")
 		if name == "JMSTimeToLive" {
