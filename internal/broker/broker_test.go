@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -197,6 +198,55 @@ func TestResentMessageIsNotAddedTwice(t *testing.T) { // C21
 		_ = id
 		c.c.Close(message.Closed, "", -1)
 	})
+}
+
+// A client that comes back may repeat what producers sent that it has closed since; once
+// it has closed its connection it repeats nothing, and nothing is remembered.
+func TestClosedProducersAreRememberedForWhoMayRepeat(t *testing.T) { // C21
+	for name, tt := range map[string]struct {
+		mayRepeat bool
+		closed    int // producers, one after another
+		cause     message.Cause
+		twice     bool // the first producer's message is there
+	}{
+		"lost, and comes back":                  {true, maxEnded, message.ConnectionLost, false},
+		"lost, one producer more than are kept": {true, maxEnded + 1, message.ConnectionLost, true},
+		"lost, but never comes back":            {false, 1, message.ConnectionLost, true},
+		"closed":                                {true, 1, message.Closed, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, nil, func(h *house) {
+				c := h.client()
+				come := func(reconnect bool) {
+					var err error
+					if c.c, err = h.broker.Connect(h.t.Context(), ClientInfo{ID: "ID:back", Reconnect: reconnect, MayRepeat: tt.mayRepeat, Kick: func(error) {}}, c); err != nil {
+						t.Fatal(err)
+					}
+				}
+				c.c.Close(message.Closed, "", -1)
+				come(false)
+				producer := ""
+				of := func(m *message.Message) { m.ID.Producer, m.ID.Sequence = producer, 1 }
+				for i := range tt.closed {
+					producer = fmt.Sprintf("ID:back:1:%d", i)
+					c.must(c.send(c.msg(orders, "m", of), ""))
+					c.c.CloseProducer(h.t.Context(), producer)
+				}
+				c.c.Close(tt.cause, "", queue.UnknownLast)
+				come(true)
+				producer = "ID:back:1:0"
+				c.must(c.send(c.msg(orders, "m", of), ""))
+				want := tt.closed
+				if tt.twice {
+					want++
+				}
+				if got := len(h.all(At(orders))); got != want {
+					t.Errorf("%d messages, want %d", got, want)
+				}
+				c.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
 }
 
 func TestNonPersistentSpillsAndKeepsItsOrder(t *testing.T) {

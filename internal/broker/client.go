@@ -17,6 +17,9 @@ type ClientInfo struct {
 	// Reconnect says that a client comes back after its connection was lost, and
 	// takes over from the one that still stands, if any.
 	Reconnect bool
+	// MayRepeat says that a client which comes back may send messages once more, also
+	// those of producers that it has closed (trackMessages of failover:).
+	MayRepeat bool
 	// Steals says that a client takes its client id over from whoever has it.
 	Steals bool
 	// QuietFirst: see queue.Consumer.

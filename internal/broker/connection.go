@@ -41,6 +41,7 @@ type Connection struct {
 	overed    chan struct{}                    // closed when that begins; nil while nobody waits
 	undone    []*transaction                   // that waited to be committed when the connection ended
 	producers map[string]map[*destination]bool // the queues a producer has sent to
+	ended     []string                         // of those, the last that have closed; not more than maxEnded
 	fanned    map[string]int64                 // the last message of a producer that went to several destinations, or a topic
 	consumers map[string]*consumer
 	opened    map[string]bool // producers that were told of
@@ -212,11 +213,34 @@ func (c *Connection) rollBackAll(cause message.Cause, text string) {
 	all.Wait()
 }
 
+// maxEnded is how many closed producers of a client that may repeat their messages are
+// remembered. What it keeps to send once more is 128 KiB, unless it is told otherwise.
+const maxEnded = 1000
+
 // CloseProducer forgets what is kept to tell the duplicates of a producer that
-// has closed and sends nothing again.
+// has closed, unless the client may come back and send its last messages again.
 func (c *Connection) CloseProducer(_ context.Context, producer string) {
-	c.forget(producer)
+	if !c.info.MayRepeat {
+		c.forget(producer)
+	} else if over := c.endedToo(producer); over != "" {
+		c.forget(over)
+	}
 	c.producerGone(producer)
+}
+
+// endedToo notes that a producer has closed; over is the one that is one too many.
+func (c *Connection) endedToo(producer string) (over string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.producers[producer] == nil && c.fanned[producer] == 0 {
+		return "" // it has sent nothing that is kept
+	}
+	c.ended = append(c.ended, producer)
+	if len(c.ended) <= maxEnded {
+		return ""
+	}
+	over, c.ended = c.ended[0], c.ended[1:]
+	return over
 }
 
 func (c *Connection) forget(producer string) {

@@ -64,6 +64,7 @@ func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
 		Address:    s.conn.RemoteAddr().String(),
 		Protocol:   "openwire",
 		Reconnect:  c.FailoverReconnect,
+		MayRepeat:  c.FaultTolerant,
 		Steals:     s.server.o.LinkStealing,
 		QuietFirst: quietFirst(s.peer),
 		Kick:       s.fail,

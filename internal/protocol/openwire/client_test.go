@@ -237,7 +237,7 @@ func TestSessionTakesItsOwnAlong(t *testing.T) {
 		p.do(&wire.ConsumerInfo{ConsumerID: other, Destination: queueNamed("Q")})
 		p.do(&wire.RemoveInfo{ObjectID: &wire.SessionID{ConnectionID: p.id, Value: 1}})
 		p.fails(&wire.RemoveInfo{ObjectID: p.consumerID(1)}, classIllegalState, "")
-		p.fails(p.text(1, queueNamed("Q"), "x"), classJMS, "")
+		p.fails(&wire.RemoveInfo{ObjectID: p.producerID(1)}, classIllegalState, "")
 		p.do(&wire.RemoveInfo{ObjectID: other})
 		p.hangUp()
 		synctest.Wait()

@@ -103,13 +103,22 @@ var commands = map[string]struct {
 		command: func(p *peer) wire.Command { return p.text(5, queueNamed("Q"), "hello") },
 		calls:   []string{"Send(ID:peer-1:1:1:5, queue://Q, )"},
 	},
-	"message without a known producer": {
+	"message of a producer that is closed": { // failover: with trackMessages sends what it has kept
 		command: func(p *peer) wire.Command {
 			m := p.text(5, queueNamed("Q"), "hello")
 			m.ProducerID = p.producerID(99)
+			m.MessageID.ProducerID = m.ProducerID
 			return m
 		},
-		class: classJMS, text: "producer is not open",
+		calls: []string{"Send(ID:peer-1:1:99:5, queue://Q, )"},
+	},
+	"message of another client's producer": {
+		command: func(p *peer) wire.Command {
+			m := p.text(5, queueNamed("Q"), "hello")
+			m.ProducerID = &wire.ProducerID{ConnectionID: "ID:stranger", SessionID: 1, Value: 1}
+			return m
+		},
+		class: classJMS, text: "its producer is not one of this connection",
 	},
 	"message without destination": {
 		command: func(p *peer) wire.Command { return p.text(5, nil, "hello") },

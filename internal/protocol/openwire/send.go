@@ -11,12 +11,9 @@ const producerAckVersion = 3
 
 // message sends a client's message.
 func (s *session) message(c *wire.Message) error {
-	var p *producer
-	if s.client != nil && c.ProducerID != nil {
-		p = s.client.producers[*c.ProducerID]
-	}
+	p := s.producerOf(c)
 	if p == nil {
-		return exceptionf(classJMS, "message %v: its producer is not open on this connection", c.MessageID)
+		return exceptionf(classJMS, "message %v: its producer is not one of this connection", c.MessageID)
 	}
 	m, err := incoming(c, p.text, s.server.o.Clock.Now().UnixMilli(), s.meant)
 	if err != nil {
@@ -38,6 +35,22 @@ func (s *session) message(c *wire.Message) error {
 	}
 	s.client.broker.Send(s.ctx, m, tx, s.sent(c, p, m.SizeBytes(), done))
 	return nil
+}
+
+// producerOf is the producer of a message; nil: it is not one of this client. It need
+// not be open: a client that comes back sends what it has kept once more (trackMessages
+// of failover:), also of producers and sessions that it has closed since.
+func (s *session) producerOf(c *wire.Message) *producer {
+	if s.client == nil || c.ProducerID == nil {
+		return nil
+	}
+	if p := s.client.producers[*c.ProducerID]; p != nil {
+		return p
+	}
+	if c.ProducerID.ConnectionID != s.client.id {
+		return nil
+	}
+	return &producer{text: c.ProducerID.String()}
 }
 
 // sent is done, with the class that a send's errors have, and with the bytes

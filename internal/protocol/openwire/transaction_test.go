@@ -149,8 +149,8 @@ func TestFailedAckRollsBack(t *testing.T) {
 	})
 }
 
-// TestUnknownProducerRollsBack: what else the transaction sent is not committed.
-func TestUnknownProducerRollsBack(t *testing.T) { // R-BRK-13
+// TestStrangersProducerRollsBack: what else the transaction sent is not committed.
+func TestStrangersProducerRollsBack(t *testing.T) { // R-BRK-13
 	t.Parallel()
 	inHouse(t, nil, func(h *house) {
 		p := h.client()
@@ -159,10 +159,10 @@ func TestUnknownProducerRollsBack(t *testing.T) { // R-BRK-13
 		good := p.text(1, queueNamed("OUT"), "sent")
 		good.TransactionID = p.txID(1)
 		p.tell(good)
-		bad := p.text(2, queueNamed("OUT"), "of a producer that is not open")
-		bad.TransactionID, bad.ProducerID = p.txID(1), p.producerID(9)
+		bad := p.text(2, queueNamed("OUT"), "of another client's producer")
+		bad.TransactionID, bad.ProducerID = p.txID(1), &wire.ProducerID{ConnectionID: "ID:stranger", SessionID: 1, Value: 1}
 		p.tell(bad)
-		p.fails(p.transaction(1, wire.TransactionCommitOnePhase), classRolledBack, "its producer is not open")
+		p.fails(p.transaction(1, wire.TransactionCommitOnePhase), classRolledBack, "its producer is not one of this connection")
 		p.all()
 		p.leave()
 		if got := holds(t, h, "OUT"); got != "<nil>" {

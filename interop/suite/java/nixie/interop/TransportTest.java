@@ -141,6 +141,36 @@ class TransportTest {
         assertEquals(want.size(), got.size(), "twice: " + got);
     }
 
+    /** trackMessages: what is sent again may be of a producer, and of a session, that its client has closed. */
+    @Test
+    @Reference.Beyond("5.17.2 refuses them: missing producer state")
+    void trackMessages_of_closed_producers() throws Exception {
+        String queue = Mail.unique("track.closed");
+        int total = 40;
+        try (CuttingProxy proxy = new CuttingProxy(broker.port());
+                Client c = Client.open("failover:(" + proxy.url() + ")" + QUICK + "&trackMessages=true&maxCacheSize=1000000&jms.useAsyncSend=true")) {
+            for (int i = 0; i < total; i++) {
+                Session s = c.auto();
+                MessageProducer p = Client.producer(s, queue);
+                if (i % 10 == 5) {
+                    proxy.freeze(); // what follows is lost on its way
+                }
+                p.send(Mail.text(s, queue, "m" + i));
+                p.close();
+                s.close();
+                if (i % 10 == 5) {
+                    proxy.cut();
+                }
+            }
+            Mail.awaitDepth(broker.url(), queue, total);
+        }
+        List<String> got = new ArrayList<>(Mail.take(broker.url(), queue, total));
+        List<String> missing = new ArrayList<>(List.of(Mail.numbered(total)));
+        missing.removeIf(m -> got.contains(m + "#1"));
+        assertEquals(List.of(), missing);
+        assertEquals(total, got.size(), "twice: " + got);
+    }
+
     /** jms.closeTimeout: a close does not wait for a broker that does not answer; what the consumer had comes back, and counts once. */
     @Test
     void closeTimeout() throws Exception {
