@@ -48,14 +48,24 @@ func questionFlags(e *env, c *cobra.Command, params []policy.Param) *policyQuest
 	f.StringVar(&q.options.File, "config", "", "ask about this configuration `file`: activemq.xml, hornetq-configuration.xml, broker.xml or YAML, told apart by content")
 	f.StringArrayVarP(&q.options.Defines, "define", "D", nil, "set `NAME=VALUE` for ${NAME} in the configuration file; may be repeated")
 	for _, p := range params {
-		v := f.String(p.Name, "", p.Usage)
+		v := new(string)
 		if p.Flag {
-			f.Lookup(p.Name).NoOptDefVal = "true"
+			f.VarPF((*switchValue)(v), p.Name, "", p.Usage).NoOptDefVal = "true"
+		} else {
+			f.StringVar(v, p.Name, "", p.Usage)
 		}
 		q.values[p.Name] = v
 	}
 	return q
 }
+
+// A switchValue is the text of a flag whose value may be left out. What it may be is for
+// the question to say, which the admin listener is asked, too.
+type switchValue string
+
+func (v *switchValue) Set(s string) error { *v = switchValue(s); return nil }
+func (v *switchValue) String() string     { return string(*v) }
+func (v *switchValue) Type() string       { return "bool" }
 
 // query gives the question as the admin listener takes it.
 func (q *policyQuestion) query(destination string) url.Values {

@@ -53,7 +53,7 @@ func (s *surface) moveConnections(r *http.Request) (any, error) {
 	}
 	if !what.DryRun {
 		user, _, _ := r.BasicAuth()
-		s.o.Log.LogAttrs(r.Context(), slog.LevelInfo, "clients were asked to other brokers", slog.Int("clients", moved), slog.String("by", user), slog.String("peer", r.RemoteAddr))
+		s.o.Log.LogAttrs(r.Context(), slog.LevelInfo, "clients sent to other brokers", slog.Int("clients", moved), slog.String("by", user), slog.String("peer", r.RemoteAddr))
 	}
 	return MovedConnections{Moved: moved, Could: could, DryRun: what.DryRun}, nil
 }
