@@ -32,10 +32,18 @@ func (s *subscription) label() string { return s.clientID + ":" + s.name }
 // wants reports whether the subscription is to get a message that the connection
 // from sends to topic.
 func (s *subscription) wants(b *Broker, topic message.Destination, m *message.Message, from string) bool {
-	if s.noLocal && s.user != nil && s.user.c.info.ID == from {
+	if s.noLocal && s.isOf(b, from) {
 		return false
 	}
 	return b.selects(s.selector, m)
+}
+
+// isOf reports whether a connection's consumer uses the subscription now. It may leave
+// at any time, so the answer is about the moment.
+func (s *subscription) isOf(b *Broker, connection string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return s.user != nil && s.user.c.info.ID == connection
 }
 
 // covers reports whether the subscription is to the topic.
