@@ -2,23 +2,48 @@ package broker
 
 import (
 	"fmt"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/store"
 )
 
-// spaceInterval is how often the disk's free space is looked at.
-const spaceInterval = time.Second
+const (
+	// spaceInterval is how often the disk's free space is looked at.
+	spaceInterval = time.Second
+	// spaceShare of what is free above the reserve may come in before it is looked at
+	// again: what is stored takes its room in the log and in a table, and more while
+	// tables are merged.
+	spaceShare = 4
+	// spaceStep is what may come in between two looks at the least.
+	spaceStep = 1 << 20
+)
 
 // A diskWatch knows whether producers may store more.
 type diskWatch struct {
+	left atomic.Int64  // bytes that may come in before the free space is looked at
+	soon chan struct{} // holds one: more has come in; nil: nobody looks
+
 	mu      sync.Mutex
 	low     error           // why not; nil: they may
 	percent float64         // what is used of what the store may use; 0: there is no limit
 	changed chan struct{}   // closed when it was looked at again; nil while nobody waits
 	told    map[string]bool // what was told since it is low
+}
+
+// comes notes that n bytes come in that are to be stored. A fast disk is filled before
+// spaceInterval has passed.
+func (w *diskWatch) comes(n int64) {
+	if w.left.Add(-n) >= 0 {
+		return
+	}
+	select {
+	case w.soon <- struct{}{}:
+	default: // somebody is about to look, or nobody does
+	}
 }
 
 // state tells what was found last.
@@ -89,17 +114,20 @@ func (b *Broker) watchDisk() {
 	if b.o.Space == nil {
 		return
 	}
+	b.disk.soon = make(chan struct{}, 1)
 	b.checkDisk()
 	b.running.Go(func() {
 		for {
 			wake, release := b.o.Clock.At(b.o.Clock.Now().Add(spaceInterval))
 			select {
 			case <-wake:
-				b.checkDisk()
+			case <-b.disk.soon:
+				release()
 			case <-b.ctx.Done():
 				release()
 				return
 			}
+			b.checkDisk()
 		}
 	})
 }
@@ -111,6 +139,7 @@ func (b *Broker) checkDisk() {
 		return // it cannot be asked: its engine will say when it is full
 	}
 	low := b.o.Limits.exceeded(s)
+	b.disk.left.Store(b.o.Limits.untilNextLook(s, low != nil))
 	if !b.disk.set(low, b.o.Limits.usedPercent(s)) {
 		return
 	}
@@ -121,9 +150,30 @@ func (b *Broker) checkDisk() {
 	}
 }
 
+// untilNextLook is how many bytes may come in before the free space is looked at again.
+// While it is low nothing more does.
+func (l Limits) untilNextLook(s store.Space, low bool) int64 {
+	if low {
+		return math.MaxInt64
+	}
+	above := uint64(math.MaxInt64)
+	if s.TotalBytes > 0 {
+		above = s.FreeBytes - l.reserve(s)
+	}
+	if used := l.storeLimit(s); used > 0 {
+		above = min(above, used-s.UsedBytes)
+	}
+	return max(int64(above/spaceShare), spaceStep)
+}
+
+// reserve is what producers leave free of the disk.
+func (l Limits) reserve(s store.Space) uint64 {
+	return max(l.MinFreeBytes, uint64(float64(s.TotalBytes)*l.MinFreePercent/100))
+}
+
 // exceeded says which limit of the disk has been passed; nil: none.
 func (l Limits) exceeded(s store.Space) error {
-	free := max(l.MinFreeBytes, uint64(float64(s.TotalBytes)*l.MinFreePercent/100))
+	free := l.reserve(s)
 	if s.TotalBytes > 0 && s.FreeBytes < free {
 		return fmt.Errorf("the disk under the store has %d MiB free, and producers are refused below %d MiB: free space, or consume messages: %w",
 			s.FreeBytes>>20, free>>20, message.ErrOverLimit)

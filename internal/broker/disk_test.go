@@ -3,8 +3,10 @@ package broker
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -54,6 +56,46 @@ func TestProducersAreRefusedWhileTheDiskIsNearlyFull(t *testing.T) {
 		want(t, "after", c.take(), "m5")
 		c.c.Close(message.Closed, "", -1)
 	})
+}
+
+// What a fast disk takes in a second may be more than the reserve: so it is looked at
+// after so many bytes, too, the oftener the less is left.
+func TestFastProducersAreRefusedBeforeTheReserveIsUsedUp(t *testing.T) {
+	const body, above = 1 << 20, 256 << 20
+	for name, tx := range map[string]string{"alone": "", "in transactions": "TX:1"} {
+		t.Run(name, func(t *testing.T) {
+			d := &disk{}
+			d.free.Store(limit + above)
+			inHouse(t, func(o *Options) { o.Space = d.space }, func(h *house) {
+				c := h.client()
+				start := time.Now()
+				large := strings.Repeat("x", body)
+				for n := range above {
+					if tx != "" {
+						c.must(c.c.Begin(tx))
+					}
+					err := c.send(c.msg(orders, large), tx)
+					if free := d.free.Load(); free < limit-8*body || err != nil && n < 64 {
+						t.Errorf("after %d messages %d MiB are free, of which %d are the reserve: %v", n, free>>20, limit>>20, err)
+						break
+					}
+					if errors.Is(err, message.ErrOverLimit) {
+						break
+					}
+					c.must(err)
+					if tx != "" {
+						c.must(c.settle(c.c.Commit, tx))
+					}
+					d.free.Add(^uint64(2*body - 1)) // its log, and its table
+					synctest.Wait()
+				}
+				if took := time.Since(start); took >= spaceInterval {
+					t.Errorf("it took %v", took)
+				}
+				c.c.Close(message.ConnectionLost, "", -1)
+			})
+		})
+	}
 }
 
 func TestProducersWaitForTheDiskIfAsked(t *testing.T) {

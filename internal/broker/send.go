@@ -78,6 +78,7 @@ func (c *Connection) route(ctx context.Context, m *message.Message, room *demand
 		done(err)
 		return
 	}
+	c.b.disk.comes(size)
 	answered := func(err error) {
 		c.gate.leave(size)
 		c.b.inbound.leave(size)

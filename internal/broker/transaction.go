@@ -149,6 +149,7 @@ func (c *Connection) sendLater(m *message.Message, tx string) error {
 	if drop || err != nil {
 		return err
 	}
+	c.b.disk.comes(int64(m.SizeBytes()))
 	s := heldSend{message: m, from: c.info.ID}
 	if !t.keeps(int64(m.SizeBytes()), m.Persistent || c.b.scheduled(m)) {
 		if low != nil {
