@@ -36,7 +36,8 @@ func Example() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	go feed(factory)
+	fed := make(chan struct{})
+	go func() { defer close(fed); feed(factory) }()
 	c, err := listener.New(listener.Options{
 		Factory:        factory,
 		Destination:    jms.Queue("ORDERS"),
@@ -58,6 +59,7 @@ func Example() {
 	if err := c.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
+	<-fed // it may not have heard yet that its orders are there
 	fmt.Println("processed", c.Stats().Succeeded)
 	// Unordered output:
 	// order 1
