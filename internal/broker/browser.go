@@ -153,10 +153,11 @@ func (d *destination) message(p *Peek) (*message.Message, error) {
 }
 
 // A browser shows a client what was in a queue when it came, and changes nothing
-// (OpenWire 10.8). Its goroutine goes on as its window allows.
+// (OpenWire 10.8); of several queues, by a pattern or a list, one after another. Its
+// goroutine goes on as its window allows.
 type browser struct {
 	k      *consumer
-	d      *destination
+	queues []*destination
 	sel    *selector.Selector
 	cancel context.CancelFunc
 
@@ -167,15 +168,49 @@ type browser struct {
 }
 
 func (k *consumer) browse(sel *selector.Selector) error {
-	d, err := k.c.b.queue(k.spec.Destination)
+	queues, err := k.c.b.queuesOf(k.spec.Destination)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(k.c.ctx)
-	br := &browser{k: k, d: d, sel: sel, cancel: cancel, credit: k.spec.Prefetch, wake: make(chan struct{}, 1)}
+	br := &browser{k: k, queues: queues, sel: sel, cancel: cancel, credit: k.spec.Prefetch, wake: make(chan struct{}, 1)}
 	k.browser = br
 	k.c.b.running.Go(func() { br.run(ctx) })
 	return nil
+}
+
+// queuesOf lists the queues that a destination names: those of a list, which are made
+// where there are none, and for a pattern those that are there, by their names.
+func (b *Broker) queuesOf(d message.Destination) ([]*destination, error) {
+	var all []*destination
+	add := func(q *destination) {
+		if !slices.Contains(all, q) {
+			all = append(all, q)
+		}
+	}
+	for _, part := range d.Parts() {
+		if !part.IsPattern() {
+			q, err := b.queue(part)
+			if err != nil {
+				return nil, err
+			}
+			add(q)
+			continue
+		}
+		var there []*destination
+		b.mu.Lock()
+		for name, q := range b.queues {
+			if part.Matches(name) {
+				there = append(there, q)
+			}
+		}
+		b.mu.Unlock()
+		slices.SortFunc(there, func(x, y *destination) int { return cmp.Compare(x.name.Name, y.name.Name) })
+		for _, q := range there {
+			add(q)
+		}
+	}
+	return all, nil
 }
 
 func (br *browser) close() { br.cancel() }
@@ -218,26 +253,8 @@ func (br *browser) spend(ctx context.Context) bool {
 }
 
 func (br *browser) run(ctx context.Context) {
-	var newest uint64
-	// What was sent before is numbered before, since it lies before this in the mailbox.
-	if err := br.d.do(ctx, func() { newest = br.d.b.o.Records.Next(1) }); err != nil && ctx.Err() == nil {
-		newest = 0 // the queue is gone: there is nothing to see
-	}
-	var at Cursor
-	for !at.End {
-		page, next, err := br.d.look(ctx, at, br.d.b.o.Limits.BrowseEntries)
-		if err != nil {
-			break // the queue, the client or the broker is gone: what was seen is all there is
-		}
-		at = next
-		for i := range page {
-			if ctx.Err() != nil {
-				return // its selector may take its time
-			}
-			if page[i].Entry.Position <= newest {
-				br.show(ctx, &page[i])
-			}
-		}
+	for _, d := range br.queues {
+		br.through(ctx, d)
 	}
 	if ctx.Err() != nil {
 		return
@@ -248,9 +265,33 @@ func (br *browser) run(ctx context.Context) {
 	br.k.c.sink.Deliver(Delivery{Kind: EndOfBrowse, Consumer: br.k.spec.ID})
 }
 
-// show sends one entry to the client, if its selector wants it.
-func (br *browser) show(ctx context.Context, p *Peek) {
-	d := br.d
+// through shows what is in one queue.
+func (br *browser) through(ctx context.Context, d *destination) {
+	var newest uint64
+	// What was sent before is numbered before, since it lies before this in the mailbox.
+	if err := d.do(ctx, func() { newest = d.b.o.Records.Next(1) }); err != nil && ctx.Err() == nil {
+		newest = 0 // the queue is gone: there is nothing to see
+	}
+	var at Cursor
+	for !at.End {
+		page, next, err := d.look(ctx, at, d.b.o.Limits.BrowseEntries)
+		if err != nil {
+			return // the queue, the client or the broker is gone: what was seen is all there is
+		}
+		at = next
+		for i := range page {
+			if ctx.Err() != nil {
+				return // its selector may take its time
+			}
+			if page[i].Entry.Position <= newest {
+				br.show(ctx, d, &page[i])
+			}
+		}
+	}
+}
+
+// show sends one entry of a queue to the client, if its selector wants it.
+func (br *browser) show(ctx context.Context, d *destination, p *Peek) {
 	if e := p.Entry.Expiration; e > 0 && d.b.now() > e {
 		return
 	}

@@ -3,6 +3,7 @@ package broker
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -88,6 +89,36 @@ func TestC19ABigDeadLetterQueueIsSeenWhole(t *testing.T) { // R-EDGE-50, R-JMX-0
 		}
 		all.Wait()
 		sees("after ten at once", dlq, bodies(n)[100:1990])
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+// Several queues are browsed by a pattern or a list, those of dead letters for instance;
+// none is made by a pattern that is looked at (C20).
+func TestBrowsingSeveralQueues(t *testing.T) { // R-MAP-02, R-MAP-05
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		for _, name := range []string{"DLQ.B", "DLQ.A", "OTHER", "DLQ.A"} {
+			c.must(c.send(c.msg(queueNamed(name), name, numbered(int(c.seq))), ""))
+		}
+		for name, tt := range map[string]struct {
+			of       string
+			selector string
+			want     []string
+		}{
+			"a pattern":                     {"DLQ.*", "", []string{"DLQ.A", "DLQ.A", "DLQ.B"}},
+			"a pattern with a selector":     {"DLQ.>", "NOT JMSMessageID LIKE '%:4'", []string{"DLQ.A", "DLQ.B"}},
+			"a pattern that nothing fits":   {"NOWHERE.*", "", []string{}},
+			"a list":                        {"OTHER,DLQ.B", "", []string{"OTHER", "DLQ.B"}},
+			"a list with one of them twice": {"DLQ.B,DLQ.>", "", []string{"DLQ.B", "DLQ.A", "DLQ.A"}},
+		} {
+			if got, _ := c.browse(queueNamed(tt.of), tt.selector); !slices.Equal(got, tt.want) {
+				t.Errorf("%s: %q, want %q", name, got, tt.want)
+			}
+		}
+		if n := len(h.broker.Queues()); n != 3 {
+			t.Errorf("%d queues, want 3", n)
+		}
 		c.c.Close(message.Closed, "", -1)
 	})
 }

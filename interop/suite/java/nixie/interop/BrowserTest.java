@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Enumeration;
 import java.util.List;
 import javax.jms.DeliveryMode;
@@ -16,6 +17,8 @@ import javax.jms.Session;
 import org.apache.activemq.command.ActiveMQQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Queue browsers: everything is seen, in order, and stays. */
 class BrowserTest {
@@ -119,5 +122,22 @@ class BrowserTest {
             assertFalse(seen.getJMSRedelivered());
             assertEquals("m0#1", Mail.label(Mail.must(Client.consumer(s, queue))));
         }
+    }
+
+    /** Several queues by a pattern or a list, with a small window too. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 500})
+    void several_queues(int prefetch) throws Exception {
+        String stem = Mail.unique("several");
+        Mail.send(broker.url(), stem + ".A", "a0", "a1");
+        Mail.send(broker.url(), stem + ".B", "b0", "b1");
+        try (Client c = Client.to(broker.url()).factory(f -> f.getPrefetchPolicy().setQueueBrowserPrefetch(prefetch)).open()) {
+            for (String name : List.of(stem + ".*", stem + ".B," + stem + ".A")) {
+                List<String> got = Mail.bodies(Mail.browse(c.auto(), name, null));
+                Collections.sort(got);
+                assertEquals(List.of("a0", "a1", "b0", "b1"), got, name);
+            }
+        }
+        assertEquals(List.of("a0#1", "a1#1"), Mail.take(broker.url(), stem + ".A", 2));
     }
 }
