@@ -142,3 +142,29 @@ func TestAcknowledgementsOfABrowserMoveItsWindow(t *testing.T) { // R-BRK-16
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+// R-MAP-03, R-MAP-05: a browser of a list, or of a pattern, shows what all of the queues
+// have, whatever its window, and makes no queue of the pattern's name.
+func TestBrowserOfSeveralQueues(t *testing.T) {
+	inHouse(t, func(o *Options) { withProperties(o); o.Limits.WindowEntries = 2 }, func(h *house) {
+		c := h.client()
+		for i, name := range []string{"x.a", "x.a", "x.b.c", "x.a", "x.d", "y"} {
+			c.must(c.send(c.msg(queueNamed(name), fmt.Sprint(i), numbered(i)), ""))
+		}
+		for name, want := range map[string]string{
+			"x.>": "[0 1 3 2 4]", "x.*": "[0 1 3 4]", "x.d,x.a": "[4 0 1 3]", "x.d,x.>,x.a": "[4 0 1 3 2]", "z.>": "[]", "none": "[]",
+		} {
+			if got, _ := c.browse(queueNamed(name), ""); fmt.Sprint(got) != want {
+				t.Errorf("%s: %v, want %s", name, got, want)
+			}
+		}
+		if got, _ := c.browse(queueNamed("x.>"), "n > 2"); fmt.Sprint(got) != "[3 4]" {
+			t.Errorf("with a selector: %v", got)
+		}
+		for _, q := range h.broker.Queues() {
+			if q.Name.IsPattern() {
+				t.Errorf("there is a queue %s", q.Name)
+			}
+		}
+	})
+}

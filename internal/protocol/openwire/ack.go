@@ -48,7 +48,11 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 		a.Tx = t.id
 		done = t.part(&c.BaseCommand, done)
 	}
-	parts := s.out.apart(a)
+	parts, err := s.out.apart(a)
+	if err != nil {
+		done(err)
+		return nil
+	}
 	switch len(parts) {
 	case 0: // a transaction has it all
 		done(nil)

@@ -3,6 +3,7 @@ package openwire
 import (
 	"container/list"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -28,6 +29,7 @@ type handOut struct {
 	id       message.ID
 	from     message.Destination
 	tx       string // the open transaction that has acknowledged it
+	told     bool   // a DELIVERED has covered it
 }
 
 // add notes a delivery. What is handed out once more stands where it is last.
@@ -64,8 +66,10 @@ func (h *handed) find(r queue.Ref, from message.Destination) *list.Element {
 }
 
 // apart takes an acknowledgement apart, into one for each message. What names nothing
-// that the consumer has stays as it is, for its queue to refuse.
-func (h *handed) apart(a broker.Ack) []broker.Ack {
+// that the consumer has stays as it is, for its queue to refuse. Where the number of
+// messages shows that the client means others than are found here, nothing is
+// acknowledged: what its application has not seen must not go.
+func (h *handed) apart(a broker.Ack) ([]broker.Ack, error) {
 	last := h.find(a.Last, a.Destination)
 	first := h.order.Front()
 	switch {
@@ -75,33 +79,67 @@ func (h *handed) apart(a broker.Ack) []broker.Ack {
 		first = h.find(a.First, a.Destination)
 	}
 	if first == nil || last == nil {
-		return []broker.Ack{a}
+		return []broker.Ack{a}, nil
 	}
-	var parts []broker.Ack
+	meant, ok := h.between(first, last)
 	stale := a.First.Stale || a.Last.Stale
-	for e := first; e != nil; {
-		o, next := e.Value.(*handOut), e.Next()
-		if o.tx == "" { // else it is that transaction's
-			one := a
-			one.Destination, one.Count, one.Before = o.from, 1, e != last
-			one.Last = queue.Ref{Position: o.position, ID: o.id, Stale: stale}
-			one.First = one.Last
-			parts = append(parts, one)
+	if exact := a.Type == queue.Standard || a.Type == queue.Poison; exact && stale && first != last {
+		meant, ok = h.kept(a, last), true
+	}
+	if counted := a.Type == queue.Standard && len(meant) > 0; !ok || counted && a.Count != len(meant) {
+		return nil, fmt.Errorf("unmatched acknowledge of %d messages from %s to %s: consumer %s has %d between them here: %w",
+			a.Count, a.First, a.Last, a.Consumer, len(meant), message.ErrInvalid)
+	}
+	old := map[*handOut]bool{first.Value.(*handOut): a.First.Stale, last.Value.(*handOut): a.Last.Stale} // and both: all between
+	parts := make([]broker.Ack, len(meant))
+	for i, o := range meant {
+		one := a
+		one.Destination, one.Count, one.Before = o.from, 1, o != last.Value.(*handOut)
+		one.Last = queue.Ref{Position: o.position, ID: o.id, Stale: !o.told && (old[o] || a.First.Stale && a.Last.Stale)}
+		one.First = one.Last
+		parts[i] = one
+	}
+	h.settle(parts)
+	return parts, nil
+}
+
+// between are the messages from first to last that no transaction has; not ok, if last
+// was handed out before first.
+func (h *handed) between(first, last *list.Element) (all []*handOut, ok bool) {
+	for e := first; e != nil; e = e.Next() {
+		if o := e.Value.(*handOut); o.tx == "" {
+			all = append(all, o)
 		}
 		if e == last {
-			h.settle(parts)
-			return parts
+			return all, true
 		}
-		e = next
 	}
-	return []broker.Ack{a} // it was handed the last of the range before the first
+	return nil, false
+}
+
+// kept are the messages of a range that begins with one which the client has of its
+// connection before, where the order was another one. It has told us with a DELIVERED
+// for each that it knows of our dispatch of those; with what went out up to the last of
+// the range, if that is of this connection, they are what the application has had.
+func (h *handed) kept(a broker.Ack, last *list.Element) (all []*handOut) {
+	before := !a.Last.Stale
+	for e := h.order.Front(); e != nil; e = e.Next() {
+		if o := e.Value.(*handOut); o.tx == "" && (o.told || before) {
+			all = append(all, o)
+		}
+		before = before && e != last
+	}
+	return all
 }
 
 // settle forgets what acknowledgements end, and notes what a transaction has.
 func (h *handed) settle(parts []broker.Ack) {
 	for _, a := range parts {
 		switch a.Type {
-		case queue.Delivered, queue.Redelivered, queue.Unmatched:
+		case queue.Delivered:
+			h.at[a.Last.Position].Value.(*handOut).told = true
+			continue
+		case queue.Redelivered, queue.Unmatched:
 			continue
 		}
 		if a.Tx != "" && transactional(a.Type) {
@@ -224,13 +262,13 @@ func (o *outbox) unwritten(d *broker.Delivery) {
 }
 
 // apart is an acknowledgement, taken apart if its consumer has several queues.
-func (o *outbox) apart(a broker.Ack) []broker.Ack {
+func (o *outbox) apart(a broker.Ack) ([]broker.Ack, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if h := o.handed[a.Consumer]; h != nil {
 		return h.apart(a)
 	}
-	return []broker.Ack{a}
+	return []broker.Ack{a}, nil
 }
 
 // over is done for the end of a transaction, which committed says of success.

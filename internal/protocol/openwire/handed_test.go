@@ -383,3 +383,23 @@ func TestUnwrittenIsNotAcknowledged(t *testing.T) {
 		p.hangUp()
 	})
 }
+
+// A range that does not fit the order in which messages went out, or their number, is
+// refused: it must not take what lies between for what was meant.
+func TestRangeInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		p := h.client()
+		p.produce(1, 0)
+		p.consume(1, queueNamed("A,B,C"), 100)
+		sendTo(p, 6)
+		got, _ := have(p, 6)
+		p.fails(span(got[3], got[1], 3, wire.AckStandard), classJMS, "unmatched acknowledge")
+		p.fails(span(got[1], got[3], 2, wire.AckStandard), classJMS, "unmatched acknowledge")
+		if diff := cmp.Diff(map[string]int64{"A": 2, "B": 2, "C": 2}, left(h)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		p.do(span(got[0], got[5], 6, wire.AckStandard))
+		p.hangUp()
+	})
+}
