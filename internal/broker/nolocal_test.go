@@ -23,7 +23,7 @@ func TestNoLocalConsumersLeaveWhileTheirTopicIsSentTo(t *testing.T) {
 					return
 				default:
 				}
-				from.c.Send(t.Context(), from.msg(prices, "p"), "", func(err error) {
+				from.c.Send(h.t.Context(), from.msg(prices, "p"), "", func(err error) {
 					if err != nil {
 						t.Errorf("send: %v", err)
 					}

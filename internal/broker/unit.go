@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -222,8 +223,16 @@ func (b *Broker) pass(copies []copyFor, answer func(error)) {
 	if n := len(copies); n > 1 {
 		shared = b.memory.share(int32(copies[0].message.SizeBytes()), n)
 	}
+	var toConsumer func(error) // answers for a topic's consumer, which may leave meanwhile
 	for _, c := range copies {
-		e := queue.Enqueue{Item: queue.NewItem(0, c.message), Done: answer}
+		done := answer
+		if c.to.sub != nil {
+			if toConsumer == nil {
+				toConsumer = unlessGone(answer)
+			}
+			done = toConsumer
+		}
+		e := queue.Enqueue{Item: queue.NewItem(0, c.message), Done: done}
 		if shared != nil {
 			e.Item.Charged, e.Item.Share = itemBytes, shared
 		} else {
@@ -233,6 +242,16 @@ func (b *Broker) pass(copies []copyFor, answer func(error)) {
 			b.memory.giveBack(e.Item)
 			answer(nil) // its consumer has gone
 		}
+	}
+}
+
+// unlessGone is done, to which it is no failure that the destination has gone.
+func unlessGone(done func(error)) func(error) {
+	return func(err error) {
+		if errors.Is(err, message.ErrNotFound) {
+			err = nil
+		}
+		done(err)
 	}
 }
 
