@@ -175,6 +175,9 @@ func (c *Connection) Close(cause message.Cause, text string, last int64) {
 	c.cancel(fmt.Errorf("connection %s is closing: %w", c.info.ID, message.ErrState))
 	c.busy.Wait()
 	defer close(c.closed)
+	// What is on its way to several destinations arrives first: a client that comes back
+	// and sends it once more is to find it there. The only error is that the broker stops.
+	_ = c.units.drain(c.b.ctx)
 	if !c.b.stop.Load() { // else what clients have is left as the store has it (R-CNT-07)
 		c.rollBackAll(cause, text)
 		c.detachAll(consumers, last, cause, text)

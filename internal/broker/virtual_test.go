@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -478,6 +479,38 @@ func TestC21ResentToATopicIsNotFannedOutTwice(t *testing.T) {
 		check("the next", "1", "2", "3")
 		c.c.Close(message.Closed, "", -1)
 		h.holds(At(queueNamed("Consumer.C.VirtualTopic.X")), "3")
+	})
+}
+
+// A connection can be lost while what it has sent is on its way to the disk: its client
+// comes back before that is there, and sends it once more (C21).
+func TestC21ResentWhileTheFirstIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn}}), func(h *house) {
+		x := topicNamed("VirtualTopic.X")
+		c := h.client()
+		c.make("Consumer.A.VirtualTopic.X")
+		k := c.consume(x, func(s *ConsumerSpec) { s.Subscription = "s" })
+		c.closeConsumer(k, Delivery{})
+		places := []Place{At(queueNamed("Consumer.A.VirtualTopic.X")), {ClientID: c.id, Subscription: "s"}}
+		for round := range 3 {
+			one := c.msg(x, strconv.Itoa(round))
+			first := c.begin(one)
+			c.c.Close(message.ConnectionLost, "", queue.UnknownLast)
+			conn, err := h.broker.Connect(h.t.Context(), ClientInfo{ID: c.id, ClientID: c.id, Reconnect: true, Kick: func(error) {}}, c)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			c.c = conn
+			c.must(c.send(one, ""))
+			first.went(t, "the first")
+		}
+		for _, p := range places {
+			if got, want := h.all(p), []string{"0", "1", "2"}; !slices.Equal(got, want) {
+				t.Errorf("%s has %q, want %q", p, got, want)
+			}
+		}
+		c.c.Close(message.Closed, "", -1)
 	})
 }
 
