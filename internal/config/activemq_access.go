@@ -44,7 +44,7 @@ var authorizationPart = &part{
 		refusedPlugin("cachedLDAPAuthorizationMap", whyNoLDAP),
 		refusedPlugin("lDAPAuthorizationMap", whyNoLDAP),
 		refusedPlugin("simpleAuthorizationMap", "its lists are maps of Java objects; write an authorizationMap with authorizationEntries"),
-		refusedPlugin("bean", "a map of a class of one's own is Java code and is not run; everybody could read and write everywhere"),
+		refusedPlugin("bean", "a map of a class of one's own is Java code and is not run; everybody could read and write everywhere; write an authorizationMap with authorizationEntries"),
 	}}},
 }
 

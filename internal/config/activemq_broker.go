@@ -109,9 +109,9 @@ var brokerPart = &part{
 		{name: "sslContext", fate: leftOut, why: "TLS is not offered yet, and no connector that needs it is served", opaque: true},
 		{name: "shutdownHooks", fate: leftOut, why: whyOneProcess, opaque: true},
 		{name: "services", fate: leftOut, why: "services are Java code and are not started; start them as a client of their own", opaque: true},
-		{name: "messageAuthorizationPolicy", fate: refused, why: "every consumer would get the messages it is meant to withhold", opaque: true},
-		{name: "destinationFactory", fate: refused, why: "destinations of a class of one's own are not offered", opaque: true},
-		{name: "regionBroker", fate: refused, why: "a region broker of one's own is not offered", opaque: true},
+		{name: "messageAuthorizationPolicy", fate: refused, why: "every consumer would get the messages it is meant to withhold; give rights with an authorizationPlugin, by destination", opaque: true},
+		{name: "destinationFactory", fate: refused, why: "destinations of a class of one's own are not offered; remove it if what they do is not needed", opaque: true},
+		{name: "regionBroker", fate: refused, why: "a region broker of one's own is not offered; remove it if what it does is not needed", opaque: true},
 		{name: "adminView", fate: leftOut, why: whyNoJMX, opaque: true},
 	},
 }

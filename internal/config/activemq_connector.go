@@ -32,7 +32,7 @@ var transportConnectorsPart = &part{
 		children: []*part{
 			{name: "discoveryAgent", fate: leftOut, why: whyDiscovery, opaque: true},
 			{name: "publishedAddressPolicy", fate: leftOut, why: whyDiscovery, opaque: true},
-			{name: "messageAuthorizationPolicy", fate: refused, why: "every consumer would get the messages it is meant to withhold", opaque: true},
+			{name: "messageAuthorizationPolicy", fate: refused, why: "every consumer would get the messages it is meant to withhold; give rights with an authorizationPlugin, by destination", opaque: true},
 			{name: "taskRunnerFactory", fate: leftOut, why: whyNoThreads, opaque: true},
 		},
 	}},

@@ -29,7 +29,7 @@ var deadLetterStrategyPart = &part{name: "deadLetterStrategy", fate: accepted, c
 			attr{"destinationPerDurableSubscriber", boolean, "", honoured, ""})},
 	{name: "discarding", fate: honoured, role: roleNone, attrs: strategyAttrs(attr{"deadLetterQueue", text, "", leftOut, whyNowhere}),
 		children: []*part{{name: "deadLetterQueue", fate: leftOut, why: whyNowhere, opaque: true}}},
-	{name: "bean", fate: refused, why: "a strategy of a class of one's own is Java code and is not run; dead letters would not go where it sends them", opaque: true},
+	{name: "bean", fate: refused, why: "a strategy of a class of one's own is Java code and is not run; dead letters would not go where it sends them; use a sharedDeadLetterStrategy or an individualDeadLetterStrategy", opaque: true},
 }}
 
 // strategyAttrs are the attributes that every strategy has, behind its own.

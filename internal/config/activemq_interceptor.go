@@ -41,10 +41,10 @@ var destinationInterceptorsPart = &part{name: "destinationInterceptors", fate: a
 			}},
 			compositePart("compositeQueue"), compositePart("compositeTopic"),
 			refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topic; remove it if nobody reads it"),
-			refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen"),
+			refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen; remove it if that is not needed"),
 		}}}},
 	refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topics; remove it if nobody reads them"),
-	refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen"),
+	refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen; remove it if that is not needed"),
 }}
 
 func compositePart(name string) *part {

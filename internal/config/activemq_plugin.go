@@ -24,7 +24,7 @@ var pluginsPart = &part{name: "plugins", fate: accepted, children: []*part{
 	refusedPlugin("destinationPathSeparatorPlugin", "names with another separator would not be the same destination; use dots in names"),
 	refusedPlugin("camelRoutesBrokerPlugin", whyNoRoute),
 	refusedPlugin("partitionBrokerPlugin", "clients would not be sent to the broker that is theirs; remove it to start a broker for all"),
-	refusedPlugin("bean", "a plugin of a class of one's own is Java code and is not run; what it does to messages would not happen"),
+	refusedPlugin("bean", "a plugin of a class of one's own is Java code and is not run; what it does to messages would not happen; remove it if that is not needed"),
 	leftOutPlugin("statisticsBrokerPlugin", "queries to ActiveMQ.Statistics destinations are not answered; the numbers stand at the admin listener"),
 	leftOutPlugin("loggingBrokerPlugin", "the broker has its own log"),
 	leftOutPlugin("connectionDotFilePlugin", "no dot files are written"),

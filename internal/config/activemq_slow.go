@@ -44,7 +44,7 @@ var slowConsumerPart = &part{name: "slowConsumerStrategy", fate: accepted, child
 		{"maxTimeSinceLastAck", integer, "", honoured, ""},
 		{"ignoreIdleConsumers", boolean, "true", leftOut, "a consumer that has no message is never slow"}}, slowAttrs...)},
 	{name: "abortSlowConsumerStrategy", fate: honoured, attrs: slowAttrs},
-	{name: "bean", fate: refused, why: "a strategy of a class of one's own is Java code and is not run; slow consumers would keep their messages", opaque: true},
+	{name: "bean", fate: refused, why: "a strategy of a class of one's own is Java code and is not run; slow consumers would keep their messages; use an abortSlowConsumerStrategy or an abortSlowAckConsumerStrategy", opaque: true},
 }}
 
 // slowAttrs are what both strategies have.

@@ -55,7 +55,7 @@ var corePart = &part{name: "core", fate: honoured, children: joined(
 	shutInside("federations", whyNotForwarded, "federation"),
 	shutInside("broker-connections", whyNotForwarded, "amqp-connection"),
 	[]*part{{name: "broker-plugins", fate: accepted, children: []*part{{name: "broker-plugin", fate: refused, opaque: true, harmless: loggingPlugins,
-		why: "a plugin " + whyJavaCode + "; what it does to messages would not happen. LoggingActiveMQServerPlugin and NotificationActiveMQServerPlugin do nothing to messages, and are a warning"}}}},
+		why: "a plugin " + whyJavaCode + "; what it does to messages would not happen; remove it if that is not needed. LoggingActiveMQServerPlugin and NotificationActiveMQServerPlugin do nothing to messages, and are a warning"}}}},
 )}
 
 // loggingPlugins are Artemis' own plugins that only tell what happens.

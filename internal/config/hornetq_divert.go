@@ -26,8 +26,8 @@ var divertPart = &part{name: "divert", fate: honoured, role: roleDivert,
 		leafPart("routing-name", text, "", accepted, ""),
 		leafPart("exclusive", boolean, "", honoured, ""),
 		leafPart("routing-type", text, "", honoured, ""),
-		leafPart("transformer-class-name", text, "", refused, "a transformer "+whyJavaCode+"; messages would be handed on unchanged"),
-		{name: "transformer", fate: refused, why: "a transformer " + whyJavaCode + "; messages would be handed on unchanged", opaque: true},
+		leafPart("transformer-class-name", text, "", refused, "a transformer "+whyJavaCode+"; messages would be handed on unchanged; remove it if that will do"),
+		{name: "transformer", fate: refused, why: "a transformer " + whyJavaCode + "; messages would be handed on unchanged; remove it if that will do", opaque: true},
 		{name: "filter", fate: honoured, attrs: []attr{{"string", text, "", honoured, ""}}},
 	}}
 

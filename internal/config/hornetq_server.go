@@ -24,7 +24,7 @@ const (
 	whyMemoryCheck  = "memory is bounded by design and not looked at"
 	whyDisk         = "producers are stopped by the disk's reserve (see docs/configuration.md)"
 	whyNoBackup     = "there is no backup; start the broker again on the same --data directory"
-	whyInterceptor  = "an interceptor " + whyJavaCode + "; what it does to messages would not happen"
+	whyInterceptor  = "an interceptor " + whyJavaCode + "; what it does to messages would not happen; remove it if that is not needed"
 	whyNotForwarded = "messages would not be passed on to the other broker; " + whyAlone
 )
 
@@ -105,7 +105,7 @@ var commonServer = joined(
 	shutInside("remoting-interceptors", whyInterceptor, "class-name"),
 	shutInside("remoting-incoming-interceptors", whyInterceptor, "class-name"),
 	shutInside("remoting-outgoing-interceptors", whyInterceptor, "class-name"),
-	shutInside("connector-services", "a connector service "+whyJavaCode+"; the messages it moves would stay", "connector-service"),
+	shutInside("connector-services", "a connector service "+whyJavaCode+"; the messages it moves would stay; remove it if a client moves them", "connector-service"),
 )
 
 // coreQueuePart is a queue of the core, in the block queues (R-HQ-129).
