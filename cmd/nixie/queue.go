@@ -28,13 +28,16 @@ List every queue, and every durable subscription to a topic, with what is in it 
   MESSAGES   all it has: those that wait, are out, or are scheduled
   WAITING    those that a consumer may have at once
   OUT        those that consumers have
-  SCHEDULED  those that wait for their time
+  SCHEDULED  those that wait for their retry
   CONSUMERS  that are attached
 
 and what happened since the broker started: messages that came and went, delivery
 attempts that failed, messages that became dead letters. Queues and topics with a limit
 that stops their producers are listed once more: what counts, the limits, and how many
-producers wait for room.`
+producers wait for room.
+
+What a producer wants delivered later (AMQ_SCHEDULED_DELAY and its like) is in no queue
+before its time: GET /api/v1/scheduled of the broker lists it.`
 
 func queueListCommand(e *env) *cobra.Command {
 	var r *remote
