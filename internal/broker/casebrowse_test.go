@@ -168,3 +168,38 @@ func TestBrowserOfSeveralQueues(t *testing.T) {
 		}
 	})
 }
+
+// A consumer of queues with noLocal leaves to others what its own client sends, alone,
+// by a pattern, and with a selector beside it.
+func TestNoLocalOfQueues(t *testing.T) {
+	inHouse(t, withProperties, func(h *house) {
+		for _, tt := range []struct {
+			of, selector string
+			want         []string // of what another client sends: n = 1, n = 2
+		}{
+			{"Q.1", "", []string{"other 1", "other 2"}},
+			{"Q.*", "", []string{"other 1", "other 2"}},
+			{"Q.1", "n = 1 OR n = 2", []string{"other 1", "other 2"}},
+			{"Q.1", "n = 2", []string{"other 2"}},
+		} {
+			c, other := h.client(), h.client()
+			k := c.consume(queueNamed(tt.of), func(s *ConsumerSpec) { s.NoLocal, s.Selector = true, tt.selector })
+			for n := 1; n <= 2; n++ {
+				c.must(c.send(c.msg(queueNamed("Q.1"), fmt.Sprint("own ", n), numbered(n)), ""))
+				other.must(other.send(other.msg(queueNamed("Q.1"), fmt.Sprint("other ", n), numbered(n)), ""))
+			}
+			got := c.take()
+			want(t, tt.of+" "+tt.selector, got, tt.want...)
+			c.must(c.ack(queue.Standard, k, got[0], got[len(got)-1], len(got), ""))
+			c.closeConsumer(k, Delivery{})
+			all := other.consume(queueNamed("Q.1"))
+			rest := other.take()
+			if n := len(rest) + len(got); n != 4 {
+				t.Errorf("%s: another has %q", tt.of, texts(rest))
+			}
+			other.must(other.ack(queue.Standard, all, rest[0], rest[len(rest)-1], len(rest), ""))
+			c.c.Close(message.Closed, "", -1)
+			other.c.Close(message.Closed, "", -1)
+		}
+	})
+}

@@ -94,6 +94,11 @@ func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
 	if err != nil {
 		return err
 	}
+	if !topics {
+		if sel, err = k.selector(); err != nil {
+			return err
+		}
+	}
 	c.mu.Lock()
 	c.consumers[spec.ID] = k
 	c.mu.Unlock()
@@ -113,6 +118,22 @@ func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
 	}
 	k.joined()
 	return nil
+}
+
+// selector is what a consumer of queues selects. noLocal is a part of it: what the client
+// itself has sent is for others, as in ActiveMQ, and known by the ids of its producers,
+// which begin with that of its connection.
+func (k *consumer) selector() (*selector.Selector, error) {
+	text := k.spec.Selector
+	if k.spec.NoLocal {
+		id := strings.NewReplacer("'", "''", "!", "!!", "%", "!%", "_", "!_").Replace(k.c.info.ID)
+		others := "JMSMessageID NOT LIKE '" + id + ":%' ESCAPE '!'"
+		if text != "" {
+			others = "(" + text + ") AND " + others
+		}
+		text = others
+	}
+	return parseSelector(text)
 }
 
 // onlyTopics reports whether all parts are topics; a mixture is ErrInvalid.
@@ -193,7 +214,7 @@ func (b *Broker) joinPatternsLocked(d *destination) {
 	for k := range b.patterns {
 		for _, part := range k.spec.Destination.Parts() {
 			if part.IsPattern() && part.Matches(d.name) {
-				sel, _ := parseSelector(k.spec.Selector) // it was parsed before
+				sel, _ := k.selector() // it was parsed before
 				b.running.Go(func() { _ = k.attach(k.c.ctx, d, sel) })
 				break
 			}

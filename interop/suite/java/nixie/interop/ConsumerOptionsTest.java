@@ -95,6 +95,12 @@ class ConsumerOptionsTest {
             Mail.send(s, topic, "own");
             Mail.send(broker.url(), topic, "other");
             assertEquals(List.of("other"), received(deaf, 1));
+            queue = Mail.unique("own");
+            deaf = Client.consumer(s, queue + "?consumer.noLocal=true");
+            Mail.send(s, queue, "own");
+            Mail.send(broker.url(), queue, "other");
+            assertEquals(List.of("other"), received(deaf, 1));
+            assertEquals(List.of("own#1"), Mail.take(broker.url(), queue, 1));
         }
     }
 
