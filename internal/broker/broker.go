@@ -45,6 +45,7 @@ type Broker struct {
 	unrouted     atomic.Bool
 	declared     atomic.Bool // Options.OnlyDeclared; the same
 	limited      atomic.Bool // Options.Limited; the same
+	order        topicOrder
 
 	pasts      map[message.Destination]*past // guarded by mu; nil: the topic keeps nothing
 	remembered uint64                        // guarded by mu: messages that were kept so far
@@ -128,6 +129,7 @@ func New(o Options) (*Broker, error) {
 	b.unrouted.Store(o.Unrouted)
 	b.declared.Store(o.OnlyDeclared)
 	b.limited.Store(o.Limited)
+	b.order.on.Store(o.OneOrder)
 	b.pasts = map[message.Destination]*past{}
 	b.consuming, b.producing = newCensus(), newCensus()
 	b.branches = newBranches()

@@ -44,6 +44,10 @@ type Options struct {
 	FailAfter time.Duration
 	// Limited says that some Policy has a Flow; false: nobody looks for them.
 	Limited bool
+	// OneOrder gives what several producers send to topics to all subscriptions in one
+	// order (strictOrderDispatchPolicy), of all topics, as it costs little; false: each
+	// producer's order is kept.
+	OneOrder bool
 	// Stamping sets the times of what clients send; nil: they stay.
 	Stamping *Stamping
 	// UserID writes the user of a connection into what it sends (JMSXUserID).

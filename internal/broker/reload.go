@@ -13,8 +13,8 @@ type Reload struct {
 	Policy       func(message.Destination) Policy // nil: the defaults
 	Interceptors Interceptors
 	Destinations []message.Destination // made if they are not there; those that are stay
-	// Lifetimes, Unrouted, OnlyDeclared and Limited are as in Options.
-	Lifetimes, Unrouted, OnlyDeclared, Limited bool
+	// Lifetimes, Unrouted, OnlyDeclared, Limited and OneOrder are as in Options.
+	Lifetimes, Unrouted, OnlyDeclared, Limited, OneOrder bool
 }
 
 // Reload makes other options hold: for destinations that are there from their next
@@ -56,6 +56,7 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 	b.unrouted.Store(r.Unrouted)
 	b.declared.Store(r.OnlyDeclared)
 	b.limited.Store(r.Limited)
+	b.order.on.Store(r.OneOrder)
 	b.reloadRooms()
 	b.mu.Lock()
 	clear(b.virtual)

@@ -157,13 +157,17 @@ func (u *unit) write() {
 // commit makes the unit true. done is called once, when every destination has
 // what it gets; a destination that has gone meanwhile is not waited for.
 func (u *unit) commit(done func(error)) {
+	// What was numbered first is handed over first, and answered first.
+	handedOver := u.b.order.hold(&u.b.order.writing)
 	if u.batch != nil {
 		u.write()
 	}
 	if u.batch == nil || u.batch.Empty() {
+		handedOver()
 		u.follow(done)
 		return
 	}
+	defer handedOver()
 	u.b.o.Records.Commit(u.batch, func(err error) {
 		u.batch.Reset()
 		u.b.batches.Put(u.batch)
@@ -192,6 +196,12 @@ func (u *unit) follow(done func(error)) {
 		u.b.toldSent(m)
 	}
 	counted := u.counted()
+	var answer func(error)
+	if n := len(u.passing); n > 0 {
+		answer = both(counted, countdown(n, done))
+	}
+	gone := 0
+	arrived := u.b.order.hold(&u.b.order.arriving)
 	for _, g := range u.stored {
 		if u.bodies[g.item.Message].staged != "" {
 			g.item.Message = nil // only its headers were kept
@@ -205,20 +215,27 @@ func (u *unit) follow(done func(error)) {
 		}
 		g.to.afterTurn(counted)
 	}
-	answer := both(counted, countdown(len(u.passing), done))
 	for rest := u.passing; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].message == rest[0].message {
 			n++
 		}
-		u.b.pass(rest[:n], answer)
+		gone += u.b.pass(rest[:n], answer)
 		rest = rest[n:]
+	}
+	arrived()
+	if answer == nil {
+		done(nil)
+	}
+	for range gone {
+		answer(nil)
 	}
 }
 
 // pass gives copies of one message, which do not outlive the process, to their
-// destinations. answer is called for each.
-func (b *Broker) pass(copies []copyFor, answer func(error)) {
+// destinations. answer is called for each whose destination is there; gone says how many
+// others there are.
+func (b *Broker) pass(copies []copyFor, answer func(error)) (gone int) {
 	var shared *queue.Share
 	if n := len(copies); n > 1 {
 		shared = b.memory.share(int32(copies[0].message.SizeBytes()), n)
@@ -240,9 +257,10 @@ func (b *Broker) pass(copies []copyFor, answer func(error)) {
 		}
 		if !c.to.box.force(work{command: e}) {
 			b.memory.giveBack(e.Item)
-			answer(nil) // its consumer has gone
+			gone++ // its consumer
 		}
 	}
+	return gone
 }
 
 // unlessGone is done, to which it is no failure that the destination has gone.

@@ -98,7 +98,7 @@ var policyChildren = []*part{
 	{name: "dispatchPolicy", fate: accepted, children: []*part{
 		{name: "roundRobinDispatchPolicy", fate: accepted}, // a topic's subscriptions do not wait for each other; queues have none of these
 		{name: "simpleDispatchPolicy", fate: accepted},
-		{name: "strictOrderDispatchPolicy", fate: leftOut, why: "what one producer sends comes to every subscription in its order; what several producers send at the same time may come to each subscription in another"},
+		{name: "strictOrderDispatchPolicy", fate: honoured, role: roleNone},
 		{name: "priorityDispatchPolicy", fate: leftOut, why: whyNoTurns, opaque: true},
 		{name: "priorityNetworkDispatchPolicy", fate: leftOut, why: whyNoNetworks, opaque: true},
 		{name: "bean", fate: leftOut, why: whyNoTurns, opaque: true}}},

@@ -266,6 +266,9 @@ type PolicyEntry struct {
 	// MaxDestinations is how many destinations of the entry's kind clients may make that
 	// its pattern covers; 0: any number.
 	MaxDestinations int
+	// StrictTopicOrder gives what several producers send to a topic to all who have
+	// subscribed in one order; default false: each producer's order is kept.
+	StrictTopicOrder bool
 	// Recovery is what of a topic is kept for retroactive consumers; nil: nothing.
 	// AlwaysRetroactive takes every consumer without a durable subscription for one.
 	Recovery          *Recovery

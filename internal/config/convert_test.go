@@ -181,7 +181,7 @@ func anyConfig(t *rapid.T) *Config {
 			p.Rules.Expiry.ProcessNonPersistent, p.Rules.Expiry.DeadLetterQueue = true, single("expiry queue")
 		}
 		p.AckTimeout = rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Minute}).Draw(t, "ack timeout")
-		p.AllConsumersExclusive, p.Rules.DeadLetterNonDurable, p.StrictOrderDispatch = some("exclusive"), some("non-durable"), some("strict order")
+		p.AllConsumersExclusive, p.Rules.DeadLetterNonDurable, p.StrictOrderDispatch, p.StrictTopicOrder = some("exclusive"), some("non-durable"), some("strict order"), some("one order")
 		if some("backlog") {
 			p.Backlog = freshBacklog()
 			if some("windows") {

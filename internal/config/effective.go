@@ -43,6 +43,7 @@ type Resolver struct {
 	addresses  *AddressSettings // instead of all the others; nil: none
 	lifetimes  bool             // some policy has a Lifetime
 	limited    bool             // some policy has Limits
+	ordered    bool             // some policy has StrictTopicOrder
 	unrouted   bool             // some rules have DeadLetterUnrouted
 	declared   bool             // some policy has OnlyDeclared
 
@@ -75,6 +76,8 @@ func (c *Config) Resolver() *Resolver {
 	r.limited = c.Addresses != nil && c.Addresses.limits() ||
 		c.DefaultPolicy != nil && c.DefaultPolicy.Limits != nil ||
 		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Limits.For(p.Destination) != nil })
+	r.ordered = c.DefaultPolicy != nil && c.DefaultPolicy.StrictTopicOrder ||
+		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.StrictTopicOrder })
 	r.lifetimes = c.Addresses != nil && c.Addresses.gives(setExpiryDelay, setMinExpiryDelay, setMaxExpiryDelay, setNoExpiry) ||
 		c.DefaultPolicy != nil && c.DefaultPolicy.Lifetime != nil ||
 		slices.ContainsFunc(c.Policies, func(p PolicyEntry) bool { return p.Lifetime != nil })
@@ -83,6 +86,9 @@ func (c *Config) Resolver() *Resolver {
 
 // Limited reports whether what Policy returns has Limits for any destination.
 func (r *Resolver) Limited() bool { return r.limited }
+
+// Ordered reports whether what Policy returns has StrictTopicOrder for any destination.
+func (r *Resolver) Ordered() bool { return r.ordered }
 
 // Policy returns what holds for d (R-MAP-07): the policy entry, and with it the
 // redeliveryPlugin's policy, unless the entry has a redelivery of its own.

@@ -302,6 +302,9 @@ func policy(p PolicyEntry) string {
 	if p.AlwaysRetroactive {
 		s += " retroactive"
 	}
+	if p.StrictTopicOrder {
+		s += " one order"
+	}
 	if p.Lifetime != nil {
 		s += fmt.Sprintf(" lifetime=%+v", *p.Lifetime)
 	}

@@ -342,6 +342,19 @@ func (w *walker) defaultEntry(e *element) {
 	w.cfg.DefaultPolicy = &entry
 }
 
+// dispatchPolicy reads in which order a topic's subscriptions get what is sent.
+func (w *walker) dispatchPolicy(entry *element, p *PolicyEntry) {
+	const strict = "strictOrderDispatchPolicy"
+	holder := entry.find("dispatchPolicy")
+	if holder == nil {
+		return
+	}
+	if e := holder.find(strict); e != nil {
+		p.StrictTopicOrder = true
+		p.Settings = append(p.Settings, Setting{Name: "strictTopicOrder", Value: strict, Source: e.source()})
+	}
+}
+
 // settings reads what an entry says, save its pattern.
 func (w *walker) settings(e *element) PolicyEntry {
 	p := PolicyEntry{Source: e.source(), Settings: settingsOf(e, policyAttrs)}
@@ -368,6 +381,7 @@ func (w *walker) settings(e *element) PolicyEntry {
 	p.TimeBeforeDispatch = time.Duration(millis) * time.Millisecond
 	w.bool(e, "alwaysRetroactive", &p.AlwaysRetroactive)
 	w.recovery(e, &p)
+	w.dispatchPolicy(e, &p)
 	for _, f := range p.Advisories.Flags() {
 		w.bool(e, f.Name, f.Value)
 	}

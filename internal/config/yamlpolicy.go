@@ -91,6 +91,7 @@ func (y yamlReader) entry(part string, p *PolicyEntry) []yamlKey {
 		y.flag("onlyDeclared", &p.OnlyDeclared).says("Refuse clients that use a queue or topic which is not there yet; default false: it is made."),
 		section(y, "recovery", &p.Recovery, func() *Recovery { return new(Recovery) }, yamlReader.recovery, nil).
 			says("Keep a topic's newest messages in memory for retroactive consumers: those within all the limits that are given; absent: none are."),
+		y.flag("strictTopicOrder", &p.StrictTopicOrder).says("Give what several producers send to a topic to all its subscriptions in one order; default false: each producer's order is kept."),
 		y.flag("alwaysRetroactive", &p.AlwaysRetroactive).says("Take every consumer of the topic without a durable subscription for a retroactive one; default false."))
 	for _, f := range p.Advisories.Flags() {
 		keys = append(keys, y.flag(f.Name, f.Value).says("As in ActiveMQ: which news of the destination are told on advisory topics, and how; default false."))

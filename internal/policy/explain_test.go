@@ -140,6 +140,7 @@ func TestExplainSlowConsumers(t *testing.T) {
   <subscriptionRecoveryPolicy>
     <retainedMessageSubscriptionRecoveryPolicy><wrapped><lastImageSubscriptionRecoveryPolicy/></wrapped></retainedMessageSubscriptionRecoveryPolicy>
   </subscriptionRecoveryPolicy>
+  <dispatchPolicy><strictOrderDispatchPolicy/></dispatchPolicy>
 </policyEntry></policyEntries></policyMap></destinationPolicy></broker>`)
 	x := explain(t, c, "topic://T")
 	for name, want := range map[string]string{
@@ -151,6 +152,7 @@ func TestExplainSlowConsumers(t *testing.T) {
 		"slowConsumers.maxSlowDuration":     "5s by f:11",
 		"slowConsumers.abortConnection":     "true by f:12",
 		"slowConsumers.maxTimeSinceLastAck": "0s by default",
+		"strictTopicOrder":                  `true by f:17 strictTopicOrder="strictOrderDispatchPolicy"`,
 		"recovery":                          `count 1, bytes 0, age 0s, retained by f:15 recovery="retainedMessageSubscriptionRecoveryPolicy"`,
 	} {
 		if got := decided(x, name); got != want {

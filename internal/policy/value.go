@@ -106,6 +106,8 @@ var entryFields = []field{
 		text: func(e *config.Effective) string { return e.LastValueKey }},
 	{name: "onlyDeclared", words: []string{"auto-create-queues", "auto-create-addresses"}, applies: func(e *config.Effective) bool { return e.OnlyDeclared },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.OnlyDeclared) }},
+	{name: "strictTopicOrder", words: []string{"strictOrderDispatchPolicy"}, applies: func(e *config.Effective) bool { return e.StrictTopicOrder },
+		text: func(e *config.Effective) string { return strconv.FormatBool(e.StrictTopicOrder) }},
 	{name: "alwaysRetroactive", applies: func(e *config.Effective) bool { return e.AlwaysRetroactive },
 		text: func(e *config.Effective) string { return strconv.FormatBool(e.AlwaysRetroactive) }},
 	{name: "recovery", applies: func(e *config.Effective) bool { return e.Recovery != nil },

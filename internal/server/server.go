@@ -142,6 +142,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 		RejectDurable:   c.RejectDurableConsumers,
 		Lifetimes:       c.Resolver().Lifetimes(),
 		Limited:         c.Resolver().Limited(),
+		OneOrder:        c.Resolver().Ordered(),
 		Unrouted:        c.Resolver().Unrouted(),
 		OnlyDeclared:    c.Resolver().OnlyDeclared(),
 		MarksOff:        !c.HandOutMarks,
