@@ -118,6 +118,10 @@ func partLines(lines []tableLine, p *part, prefix string) []tableLine {
 		switch c.fate {
 		case refused, leftOut:
 			lines = add(lines, "`"+prefix+"<"+c.name+">`", c.fate.outcome(c.why))
+		case honoured: // one that holds something has a table of its own
+			if len(c.attrs)+len(c.children) == 0 {
+				lines = add(lines, "`"+prefix+"<"+c.name+">`", c.fate.outcome(c.why))
+			}
 		case accepted:
 			if len(c.attrs)+len(c.children) == 0 {
 				lines = add(lines, "`"+prefix+"<"+c.name+">`", c.fate.outcome(c.why))
