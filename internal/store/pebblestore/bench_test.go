@@ -207,6 +207,66 @@ func BenchmarkChurn(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "commits/s")
 }
 
+// The same beside a deep queue that nobody reads, such as one of dead letters: what
+// comes and goes must not have the deep one written anew time and again. Keys are laid
+// out as those of records: something that is always written, entries by queue, bodies.
+func BenchmarkChurnBesideDeepQueue(b *testing.B) {
+	const deep = 150_000
+	s := opened(b, b.TempDir(), Options{QuietTime: -1})
+	h := acquire(b, s)
+	value := randomBytes(1 << 10)
+	add := func(batch *store.Batch, queue, i int) {
+		batch.Put([]byte("count"), fmt.Appendf(nil, "%010d", i))
+		batch.PutOnce(fmt.Appendf(nil, "entry/%03d/%010d", queue, i), value[:64])
+		batch.PutOnce(fmt.Appendf(nil, "message/%010d", i), value)
+	}
+	const flying = 16
+	room := make(chan *store.Batch, flying)
+	for range flying {
+		room <- &store.Batch{}
+	}
+	commit := func(batch *store.Batch) {
+		h.Commit(batch, func(err error) {
+			if err != nil {
+				panic(err)
+			}
+			room <- batch
+		})
+	}
+	for i := 0; i < deep; {
+		batch := <-room
+		batch.Reset()
+		for ; i < deep && batch.Len() < 300; i++ {
+			add(batch, 1, i)
+		}
+		commit(batch)
+	}
+	const each, behind = 100, 5_000 // messages of a batch, and how many lie there at a time
+	before := s.db.Metrics().Total()
+	bytes := 0
+	b.ResetTimer()
+	for i := deep; i < deep+b.N*each; {
+		batch := <-room
+		batch.Reset()
+		for range each {
+			add(batch, 2, i)
+			if gone := i - behind; gone >= deep {
+				batch.DeleteOnce(fmt.Appendf(nil, "entry/%03d/%010d", 2, gone))
+				batch.DeleteOnce(fmt.Appendf(nil, "message/%010d", gone))
+			}
+			i++
+		}
+		bytes += batch.SizeBytes()
+		commit(batch)
+	}
+	for range flying {
+		<-room
+	}
+	after := s.db.Metrics().Total()
+	b.ReportMetric(float64(b.N*each)/b.Elapsed().Seconds(), "messages/s")
+	b.ReportMetric(float64(after.TableBytesCompacted-before.TableBytesCompacted)/float64(bytes), "rewritten/B")
+}
+
 // The head of a queue after very many of its messages were deleted one by one:
 // with a lower bound behind them, without one, and without one but after a range
 // deletion.

@@ -134,7 +134,7 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		MemTableStopWritesThreshold: maxMemTables,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       40,
-		LBaseMaxBytes:               256 << 20,
+		LBaseMaxBytes:               16 << 20,
 		FlushSplitBytes:             32 << 20,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		CacheSize:                   int64(s.o.CacheBytes) + (maxMemTables-1)*int64(s.o.MemTableBytes),
