@@ -30,8 +30,9 @@ race:
 race-disk:
 	CGO_ENABLED=1 $(GO) test -race ./internal/store/pebblestore ./cmd/...
 
+# Two modules at a time, since what they mostly do is wait.
 interop: $(BIN)
-	NIXIE_BIN=$(CURDIR)/$(BIN) mvn -q -B -f interop/pom.xml test
+	NIXIE_BIN=$(CURDIR)/$(BIN) mvn -q -B -T 2 -f interop/pom.xml test
 
 # The Go client's tests against Debian's ActiveMQ; about five minutes.
 jms-reference:
