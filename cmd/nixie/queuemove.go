@@ -16,7 +16,8 @@ each, --selector, --all, or the oldest --limit.
 Each moves in one step: it is never lost and never there twice. It keeps its id, its
 headers, its expiration and its story, can be had at once even if it was waiting for its
 time, and its failure count begins again at zero. A dead letter stays one: it can be
-redriven from where it went.
+redriven from where it went. Consumed there it is like any other message, and where it
+fails again it becomes a dead letter of that queue.
 ` + selectionHelp + `
 
 To bring dead letters back to where they failed, see 'nixie dlq redrive'.`

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/redelivery"
 	"github.com/nixiemq/nixie/internal/selector"
 )
 
@@ -46,8 +47,9 @@ func (b *Broker) Move(ctx context.Context, from Place, to message.Destination, w
 	if err != nil {
 		return Outcome{}, err
 	}
+	move := queue.Move{Target: to, ByHand: true, ToWork: !b.forDeadLetters(to)}
 	return b.takeOut(ctx, from, what, nil, queue.Extract{Target: func(it *queue.Item) (queue.Move, bool) {
-		return queue.Move{Target: to, ByHand: true}, d.keptAt(to, it)
+		return move, d.keptAt(to, it)
 	}})
 }
 
@@ -68,8 +70,8 @@ func (b *Broker) mayHold(to message.Destination, from Place, verb string) error 
 // keptAt reports whether anyone stores an item that is moved to a destination which
 // may hand it on.
 func (d *destination) keptAt(to message.Destination, it *queue.Item) bool {
-	if !d.b.interceptors.Load().apply(to) {
-		return true // known before
+	if to.IsQueue() && !d.b.interceptors.Load().apply(to) {
+		return true
 	}
 	header, err := d.headerOf(it)
 	if err != nil {
@@ -108,7 +110,7 @@ func (b *Broker) redrive(ctx context.Context, from Place, what Selection, move q
 			m.Target = it.Overlay.OriginalDestination
 			return m, m.Target != d.name && b.takesHome(it.Overlay)
 		}})
-	if err == nil && !seen && !d.rulesNow().DeadLetterQueue && !b.getsDeadLetters(d.name) {
+	if err == nil && !seen && !b.forDeadLetters(d.name) {
 		err = fmt.Errorf("%s is no dead letter queue: none of its messages is a dead letter, and no policy sends any there: %w", from, message.ErrState)
 	}
 	return o, err
@@ -116,12 +118,12 @@ func (b *Broker) redrive(ctx context.Context, from Place, what Selection, move q
 
 // IsDeadLetter reports whether an entry came where it is because it failed or
 // expired elsewhere. One that was brought back is none any more.
-func IsDeadLetter(e *message.Entry) bool {
-	if e.Overlay == nil || e.Overlay.OriginalDestination.IsZero() {
-		return false
-	}
-	_, ok := e.Overlay.Added[DeliveryAttempts]
-	return ok
+func IsDeadLetter(e *message.Entry) bool { return queue.IsDeadLetter(e) }
+
+// forDeadLetters reports whether a destination is declared to be a dead letter queue, or
+// dead letters of what there is now would go there.
+func (b *Broker) forDeadLetters(name message.Destination) bool {
+	return b.policy(name).Rules.DeadLetterQueue || b.getsDeadLetters(name)
 }
 
 // getsDeadLetters reports whether dead letters of what there is now would go to name.
@@ -129,7 +131,9 @@ func (b *Broker) getsDeadLetters(name message.Destination) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	target := func(d *destination) bool {
-		return d.rulesNow().DeadLetter.Target(d.options.Destination, d.options.Subscription) == name
+		r := d.rulesNow()
+		return r.DeadLetter.Target(d.options.Destination, d.options.Subscription) == name ||
+			r.Expiry.Kind != redelivery.UnsetStrategy && r.Expiry.Target(d.options.Destination, d.options.Subscription) == name
 	}
 	for _, d := range b.queues {
 		if d.name != name && target(d) {

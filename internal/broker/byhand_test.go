@@ -2,7 +2,9 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -192,5 +194,107 @@ func TestRedriveAsSent(t *testing.T) { // R-JMX-02
 		time.Sleep(time.Hour)
 		h.holds(dlqAt, "passing", "kept") // they lived as long as they were sent to live
 		h.holds(At(parcels), "forever")
+	})
+}
+
+// A dead letter that someone moves, or copies, to a queue that is for work fails there as
+// any other message: by the queue's policy, and at last as a dead letter anew, whose home
+// is that queue. In another dead letter queue it stays a dead letter.
+func TestDeadLetterBroughtToWorkFailsLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	own := redelivery.IndividualStrategy()
+	own.QueuePrefix = "DLQ."
+	policy := redelivery.DefaultPolicy()
+	policy.MaximumRedeliveries = 2
+	dead, other := queueNamed("DLQ.PARCELS"), queueNamed("DLQ.SHELF")
+	for name, tt := range map[string]struct {
+		policy *redelivery.Policy
+		copies bool
+		to     message.Destination
+	}{
+		"moved back home":        {nil, false, parcels},
+		"moved elsewhere":        {nil, false, shelf},
+		"copied elsewhere":       {nil, true, shelf},
+		"moved, and a policy":    {&policy, false, shelf},
+		"copied, and a policy":   {&policy, true, shelf},
+		"moved home, and policy": {&policy, false, parcels},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, policies(func(message.Destination) redelivery.Rules {
+				return redelivery.Rules{DeadLetter: own, Redelivery: tt.policy}
+			}), func(h *house) {
+				h.deadLetters(parcels, 1)
+				c := h.client()
+				c.make(shelf.Name)
+				bring := h.broker.Move
+				if tt.copies {
+					bring = h.broker.Copy
+				}
+				o, err := bring(h.t.Context(), At(dead), tt.to, Selection{})
+				h.came("bring", o, err, Outcome{Taken: 1})
+				h.restart()
+				c = h.client()
+				k := c.consume(tt.to)
+				deliveries := 1
+				if tt.policy != nil {
+					deliveries = 3
+				}
+				for n := range deliveries {
+					got, took := c.within(time.Minute)
+					if len(got) != 1 || got[0].Counter != n {
+						t.Fatalf("delivery %d: %q", n+1, texts(got))
+					}
+					if n > 0 {
+						late(t, "redelivery", took, time.Second)
+					}
+					if from := got[0].Message.Added[MovedFrom]; from != dead.String() {
+						t.Errorf("it tells %v, want where it was moved from", from)
+					}
+					c.failAsJava(k, got[0])
+				}
+				h.holds(At(tt.to))
+				target := queueNamed("DLQ." + tt.to.Name)
+				page, _, err := h.broker.Look(h.t.Context(), At(target), Cursor{}, 10)
+				if n := len(page); err != nil || n == 0 {
+					t.Fatalf("no dead letter, %v", err)
+				}
+				e := page[len(page)-1].Entry
+				cause, _ := e.Overlay.Added[FailureCause].(string)
+				if e.Overlay.OriginalDestination != tt.to || e.Overlay.Added[MovedFrom] != nil || !strings.Contains(cause, fmt.Sprintf("Delivery[%d]", deliveries)) {
+					t.Errorf("%+v", e.Overlay)
+				}
+				c.closeConsumer(k, Delivery{})
+				o, err = h.broker.Redrive(h.t.Context(), At(target), Selection{})
+				if o.Taken == 0 || err != nil {
+					t.Errorf("redrive: %+v, %v", o, err)
+				}
+				c.consume(tt.to)
+				if got := c.take(); len(got) == 0 || got[0].Message.Added[MovedFrom] != nil || got[0].Message.Added[FailureCause] != nil {
+					t.Errorf("after the redrive %+v", got)
+				}
+				c.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
+	t.Run("in another dead letter queue it is one", func(t *testing.T) {
+		t.Parallel()
+		inHouse(t, policies(func(message.Destination) redelivery.Rules {
+			return redelivery.Rules{DeadLetter: own, Redelivery: &policy}
+		}), func(h *house) {
+			h.deadLetters(parcels, 1)
+			c := h.client()
+			c.make(shelf.Name)
+			o, err := h.broker.Move(h.t.Context(), At(dead), other, Selection{})
+			h.came("move", o, err, Outcome{Taken: 1})
+			k := c.consume(other)
+			got := c.take()
+			c.failAsJava(k, got[0])
+			h.holds(At(other), "m1")
+			if got[0].Message.Added[MovedFrom] != nil {
+				t.Error("it tells where it was moved from")
+			}
+			c.c.Close(message.Closed, "", -1)
+		})
 	})
 }

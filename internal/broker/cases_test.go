@@ -224,6 +224,48 @@ func TestC13OthersMayHaveWhatIsHeldBack(t *testing.T) {
 	})
 }
 
+func TestC13SeveralFailingReadersAreNoHotLoop(t *testing.T) { // point 2, of readers that stay and of readers that connect anew for each message
+	for name, anew := range map[string]bool{"they stay": false, "they connect anew": true} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, nil, func(h *house) {
+				a := h.client()
+				a.must(a.send(a.msg(dlq, "bad"), ""))
+				deliveries := 0
+				readers, consumers := make([]*client, 3), make([]string, 3)
+				for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+					for i := range readers {
+						if readers[i] == nil {
+							readers[i] = h.client()
+							consumers[i] = readers[i].consume(dlq, func(s *ConsumerSpec) { s.Prefetch = 1 })
+						}
+						for _, d := range readers[i].take() {
+							deliveries++
+							readers[i].failAsJava(consumers[i], d)
+						}
+						if anew {
+							readers[i].c.Close(message.Closed, "", -1)
+							readers[i] = nil
+						}
+					}
+				}
+				if deliveries < 3 || deliveries > 30 {
+					t.Errorf("%d deliveries in 10 s, want some and at most 30", deliveries)
+				}
+				time.Sleep(time.Second)
+				b := h.client()
+				b.consume(dlq)
+				for _, r := range readers {
+					if r != nil {
+						r.c.Close(message.Closed, "", -1)
+					}
+				}
+				want(t, "a good reader", b.take(), "bad")
+				b.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
+}
+
 func TestC20BrowsingChangesNothing(t *testing.T) {
 	inHouse(t, nil, func(h *house) {
 		p := h.client()

@@ -37,6 +37,11 @@ func (d *destination) commit() {
 			}
 		}
 	}
+	if w.recount {
+		d.mu.Lock()
+		d.stats = d.machine.Stats()
+		d.mu.Unlock()
+	}
 	w.direct = w.err == nil && g.parts == nil && g.batch.Empty() && len(g.actions) == 0 && d.out.idle()
 	for i := range g.effects {
 		if e := &g.effects[i]; !e.ForStore() {
@@ -99,6 +104,7 @@ type turnWriter struct {
 	relaxed bool // nothing in the batch is to outlive the process
 	direct  bool // there is no batch to wait for: what is for the world goes at once
 	quiet   bool // all that is written is that messages were acknowledged
+	recount bool // what became of an item was only known here
 	err     error
 }
 

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"maps"
 
 	"github.com/nixiemq/nixie/internal/message"
 )
@@ -29,6 +30,10 @@ func (b *Broker) Copy(ctx context.Context, from Place, to message.Destination, w
 	w, err := d.wanted(what)
 	if err != nil {
 		return o, err
+	}
+	brought := ""
+	if !b.forDeadLetters(to) {
+		brought = d.name.String()
 	}
 	newest := b.numbered()
 	for at := (Cursor{}); !at.End; {
@@ -58,7 +63,7 @@ func (b *Broker) Copy(ctx context.Context, from Place, to message.Destination, w
 			continue
 		}
 		for len(chosen) > 0 {
-			n, err := b.copySome(ctx, chosen, to)
+			n, err := b.copySome(ctx, chosen, to, brought)
 			if err != nil {
 				return o, err
 			}
@@ -69,8 +74,8 @@ func (b *Broker) Copy(ctx context.Context, from Place, to message.Destination, w
 }
 
 // copySome copies as many messages as one batch may, and waits until the copies are
-// there.
-func (b *Broker) copySome(ctx context.Context, from []Peek, to message.Destination) (n int, err error) {
+// there. brought is what they are told as MovedFrom, where they are dead letters; "": nothing.
+func (b *Broker) copySome(ctx context.Context, from []Peek, to message.Destination, brought string) (n int, err error) {
 	u := b.newUnit()
 	u.relay = true // who sent a message once goes on from where it is
 	for bytes := int64(0); n < len(from) && bytes < copyBytes; n++ {
@@ -86,6 +91,11 @@ func (b *Broker) copySome(ctx context.Context, from []Peek, to message.Destinati
 		one := readdressed(m, to)
 		if IsDeadLetter(&p.Entry) { // so that it can be redriven from there
 			one.OriginalDestination = m.OriginalDestination
+			one.Added = maps.Clone(m.Added)
+			delete(one.Added, MovedFrom)
+			if brought != "" {
+				one.Added[MovedFrom] = brought
+			}
 		}
 		copies, err := b.keeps(one)
 		if err != nil {

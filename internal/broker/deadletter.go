@@ -14,10 +14,11 @@ import (
 // Properties that the broker sets on dead letters (spec 5.4; DeliveryAttempts and
 // OriginalSubscription are ours, R-EDGE-18, C12).
 const (
-	FailureCause         = queue.FailureCause
+	FailureCause         = "dlqDeliveryFailureCause"
 	OriginalExpiration   = "originalExpiration"
 	OriginalDeliveryMode = "originalDeliveryMode"
-	DeliveryAttempts     = "deliveryAttempts"
+	DeliveryAttempts     = queue.DeliveryAttempts
+	MovedFrom            = queue.MovedFrom
 	OriginalSubscription = "originalSubscription" // CLIENTID:NAME of the durable subscription that gave it up
 )
 
@@ -35,20 +36,30 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 		return
 	}
 	overlay := d.overlay(it, header, e.Move)
-	targets, err := d.b.receivers(header, overlay, e.Move)
-	if err == nil && len(targets) == 0 && d.options.Rules.KeepUnroutedDead && !e.Move.Redrive && !e.Move.ByHand {
+	targets, live, err := d.b.receivers(header, overlay, e.Move)
+	if err == nil && len(targets)+len(live) == 0 && d.options.Rules.KeepUnroutedDead && !e.Move.Redrive && !e.Move.ByHand {
 		aside := *e.Move
 		aside.Target = asideQueue
 		overlay.Destination, e.Move = aside.Target, &aside
-		targets, err = d.b.receivers(header, overlay, e.Move)
+		targets, live, err = d.b.receivers(header, overlay, e.Move)
+	}
+	if err == nil && len(live) > 0 {
+		err = w.passOn(it, overlay, live)
 	}
 	if err != nil {
 		w.err = err
 		return
 	}
-	w.moved(e)
+	if len(targets)+len(live) == 0 { // a topic that nobody subscribes to: it goes the way of all its messages
+		d.machine.Unkept()
+		w.recount = true
+		w.tell(action{kind: actEvent, b: d.b, event: &Event{Kind: Discarded, Destination: d.name, Message: it.ID,
+			Text: string(redelivery.ReasonUnsubscribed), Copy: d.copyOf(Discarded, it)}})
+	} else {
+		w.moved(e)
+	}
 	moved := it.Stored && !it.Transient
-	if len(targets) == 0 { // a topic that nobody subscribes to durably: it goes the way of all its messages
+	if len(targets) == 0 {
 		if it.Stored {
 			d.remove(&w.group.batch, it, records.Lane(e.Lane), false)
 		}
@@ -90,6 +101,38 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 	}
 }
 
+// passOn gives a message that moves to a topic to consumers without a durable
+// subscription, once the batch is on disk.
+func (w *turnWriter) passOn(it *queue.Item, o *message.Overlay, to []copyFor) error {
+	whole, err := w.d.whole(it)
+	if err != nil {
+		return err
+	}
+	copies := make([]copyFor, len(to))
+	for i, c := range to {
+		one := *o
+		one.Destination = c.message.Destination
+		copies[i] = copyFor{to: c.to, message: whole.With(&one)}
+	}
+	b := w.d.b
+	w.tell(action{kind: actDo, do: func() {
+		for _, c := range copies {
+			b.pass([]copyFor{c}, func(error) {})
+		}
+	}})
+	return nil
+}
+
+// whole is an item's message as it came here, with its body and without its overlay.
+func (d *destination) whole(it *queue.Item) (*message.Message, error) {
+	if it.Message != nil {
+		return it.Message, nil
+	}
+	plain := it.Entry
+	plain.Overlay = nil
+	return d.onDisk(func() (*message.Message, error) { return d.b.o.Records.Message(&plain) })
+}
+
 // A receiver is a destination that stores a copy of what is moved, and what changes
 // about that copy.
 type receiver struct {
@@ -97,29 +140,29 @@ type receiver struct {
 	overlay *message.Overlay
 }
 
-// receivers lists who stores a copy of a message that is moved to a queue or topic:
-// as of one that is sent there (R-DLQ-09), except that what is redriven goes to where
-// it failed and nowhere else (C11, R-VT-04).
-func (b *Broker) receivers(header *message.Message, o *message.Overlay, move *queue.Move) ([]receiver, error) {
-	if move.Redrive || !b.interceptors.Load().apply(move.Target) {
+// receivers lists who gets a copy of a message that is moved to a queue or topic: as of
+// one that is sent there (R-DLQ-09), except that what is redriven goes to where it failed
+// and nowhere else (C11, R-VT-04). Those of live store none.
+func (b *Broker) receivers(header *message.Message, o *message.Overlay, move *queue.Move) (rs []receiver, live []copyFor, err error) {
+	if move.Redrive || move.Target.IsQueue() && !b.interceptors.Load().apply(move.Target) {
 		all, err := b.direct(move.Target)
 		if move.Redrive && move.Target.IsTopic() && err == nil {
 			all = gaveUp(all, header.Added)
 		}
-		rs := make([]receiver, len(all))
+		rs = make([]receiver, len(all))
 		for i, d := range all {
 			rs[i] = receiver{d, o}
 		}
-		return rs, err
+		return rs, nil, err
 	}
-	copies, err := b.keeps(header.With(o))
-	rs := make([]receiver, len(copies))
+	copies, live, err := b.gets(header.With(o))
+	rs = make([]receiver, len(copies))
 	for i, c := range copies {
 		one := *o // where it failed stays where a dead letter says so
 		one.Destination = c.message.Destination
 		rs[i] = receiver{c.to, &one}
 	}
-	return rs, err
+	return rs, live, err
 }
 
 // direct lists the destinations that store what is sent to name itself: the queue,
@@ -169,14 +212,9 @@ func (w *turnWriter) moved(e *queue.Effect) {
 // copyBody writes the message of an item that cannot be moved where it lies,
 // under the position of the entry.
 func (w *turnWriter) copyBody(it *queue.Item, entry *message.Entry, refs int) error {
-	m := it.Message
-	if m == nil {
-		var err error
-		plain := it.Entry
-		plain.Overlay = nil
-		if m, err = w.d.b.o.Records.Message(&plain); err != nil {
-			return err
-		}
+	m, err := w.d.whole(it)
+	if err != nil {
+		return err
 	}
 	if it.Stored {
 		w.d.remove(&w.group.batch, it, records.Lane(it.LaneNumber()), false)
@@ -209,12 +247,16 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 		if o.Added[DeliveryAttempts] == nil { // else it is a dead letter, or was one: ActiveMQ forgets where it failed (R-EDGE-37)
 			o.OriginalDestination = header.Destination // R-JMX-01
 		}
+		delete(o.Added, MovedFrom)
+		if move.ToWork && IsDeadLetter(&it.Entry) {
+			o.Added[MovedFrom] = d.name.String()
+		}
 		d.originOf(it, header, move).stamp(o.Added, header)
 		return o
 	}
 	if move.Redrive {
 		for name := range o.Added {
-			if strings.HasPrefix(name, "dlq") || name == OriginalSubscription || tellsOrigin(name) {
+			if strings.HasPrefix(name, "dlq") || name == OriginalSubscription || name == MovedFrom || tellsOrigin(name) {
 				delete(o.Added, name)
 			}
 		}
@@ -225,6 +267,7 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 	}
 	o.OriginalDestination = d.name
 	delete(o.Added, OriginalSubscription) // of an earlier death
+	delete(o.Added, MovedFrom)
 	if d.sub != nil {
 		o.OriginalDestination = header.Destination
 		if d.sub.durable {

@@ -276,7 +276,12 @@ func (d *destination) apply(c queue.Command) int {
 // stored, and for which there is no memory, can be read when its batch is on disk: then
 // that is waited for.
 func (d *destination) header(e *message.Entry) (*message.Message, error) {
-	m, err := d.b.o.Records.Header(e)
+	return d.onDisk(func() (*message.Message, error) { return d.b.o.Records.Header(e) })
+}
+
+// onDisk reads a message, waiting for what was handed to the store before.
+func (d *destination) onDisk(read func() (*message.Message, error)) (*message.Message, error) {
+	m, err := read()
 	if !errors.Is(err, message.ErrNotFound) {
 		return m, err
 	}
@@ -285,7 +290,7 @@ func (d *destination) header(e *message.Entry) (*message.Message, error) {
 	if err := <-answered; err != nil {
 		return nil, fmt.Errorf("read a message of %s: %w", d.label(), err)
 	}
-	return d.b.o.Records.Header(e)
+	return read()
 }
 
 // orderPage has entries read for the machine. What is stored here by others is told

@@ -237,14 +237,31 @@ func (b *Broker) exists(temp message.Destination) bool {
 // where m says, with the copy of each. A queue that does not hand it on to anyone
 // keeps it itself: a message that is moved must not be lost.
 func (b *Broker) keeps(m *message.Message) ([]copyFor, error) {
+	copies, _, err := b.gets(m)
+	return copies, err
+}
+
+// gets is keeps, and besides who gets a copy that is not stored: live consumers of topics.
+func (b *Broker) gets(m *message.Message) (stored, live []copyFor, err error) {
 	x := expansion{b: b, i: b.interceptors.Load()}
-	err := x.send(m.Destination, m)
-	passing := func(c copyFor) bool { return c.to.sub != nil && !c.to.durable }
-	copies := slices.DeleteFunc(x.copies, passing)
-	if err != nil || len(copies) == 0 && m.Destination.IsQueue() {
+	err = x.send(m.Destination, m)
+	stored, live = parted(x.copies)
+	if err != nil || len(stored) == 0 && m.Destination.IsQueue() {
 		x = expansion{b: b, i: b.interceptors.Load()}
 		err = x.deliver(m.Destination, m)
-		copies = slices.DeleteFunc(x.copies, passing)
+		stored, live = parted(x.copies)
 	}
-	return copies, err
+	return stored, live, err
+}
+
+// parted are the copies that are stored, and those for a topic's live consumers.
+func parted(copies []copyFor) (stored, live []copyFor) {
+	for _, c := range copies {
+		if c.to.sub != nil && !c.to.durable {
+			live = append(live, c)
+		} else {
+			stored = append(stored, c)
+		}
+	}
+	return stored, live
 }

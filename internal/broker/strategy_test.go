@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -96,23 +97,23 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// TestDeadLettersExpire is the strategy's expiration: a dead letter that expires in
-// its queue stays there (R-DLQ-05, R-EDGE-04, R-EDGE-39), or goes on where an entry
-// of the queue's own name has another strategy (UT DeadLetterExpiryTest).
+// TestDeadLettersExpire is the strategy's expiration: a dead letter goes when its time
+// is over, counted (R-DLQ-05, R-EDGE-39), or goes on where an entry of the queue's own
+// name has another strategy (UT DeadLetterExpiryTest).
 func TestDeadLettersExpire(t *testing.T) {
 	archive := queueNamed("ARCHIVE")
 	for name, tt := range map[string]struct {
 		dlq  redelivery.Rules
-		want message.Destination
+		want message.Destination // zero: it is gone
 	}{
-		"no entry for the dead letter queue": {redelivery.Rules{}, dlq},
-		"R-EDGE-28 an entry by a pattern":    {strategy(redelivery.SharedStrategy(), func(s *redelivery.DeadLetterStrategy) { s.DeadLetterQueue = archive }), dlq},
+		"no entry for the dead letter queue": {redelivery.Rules{}, message.Destination{}},
+		"R-EDGE-28 an entry by a pattern":    {strategy(redelivery.SharedStrategy(), func(s *redelivery.DeadLetterStrategy) { s.DeadLetterQueue = archive }), message.Destination{}},
 		"an entry of its own name": {func() redelivery.Rules {
 			r := strategy(redelivery.SharedStrategy(), func(s *redelivery.DeadLetterStrategy) { s.DeadLetterQueue = archive })
 			r.StrategyNamed = true
 			return r
 		}(), archive},
-		"an entry of its own name, without another": {redelivery.Rules{DeadLetter: redelivery.SharedStrategy(), StrategyNamed: true}, dlq},
+		"an entry of its own name, without another": {redelivery.Rules{DeadLetter: redelivery.SharedStrategy(), StrategyNamed: true}, message.Destination{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inHouse(t, policies(func(d message.Destination) redelivery.Rules {
@@ -137,7 +138,17 @@ func TestDeadLettersExpire(t *testing.T) {
 				if m, err := h.broker.Header(&page[0]); err != nil || m.Added[OriginalExpiration] != nil { // R-EDGE-36
 					t.Errorf("%+v %v", m, err)
 				}
+				h.restart()
+				c = h.client()
 				time.Sleep(4 * time.Second)
+				if tt.want.IsZero() {
+					h.holds(At(dlq))
+					if gone := h.told(Discarded); !slices.Equal(gone, []string{" of ActiveMQ.DLQ: retention 0"}) {
+						t.Errorf("told %q", gone)
+					}
+					c.c.Close(message.Closed, "", -1)
+					return
+				}
 				reader := c.consume(tt.want)
 				got = c.take()
 				want(t, "when it has expired", got, "m")
@@ -170,4 +181,73 @@ func TestDeadLetterTopic(t *testing.T) {
 		}
 		c.c.Close(message.Closed, "", -1)
 	})
+}
+
+// TestDeadLetterTopicIsATopic: whoever subscribes to it gets what his selector wants,
+// with or without a durable subscription. What nobody gets is dropped, counted as that,
+// and no dead letter (section 5.2, R-DLQ-09, C14).
+func TestDeadLetterTopicIsATopic(t *testing.T) {
+	s := redelivery.SharedStrategy()
+	s.DeadLetterQueue = topicNamed("DEAD")
+	inHouse(t, func(o *Options) {
+		withProperties(o)
+		policies(func(message.Destination) redelivery.Rules { return redelivery.Rules{DeadLetter: s} })(o)
+	}, func(h *house) {
+		c, reader := h.client(), h.client()
+		k := c.consume(orders)
+		fail := func(body string, priority uint8) {
+			c.must(c.send(c.msg(orders, body, func(m *message.Message) { m.Priority = priority }), ""))
+			d := c.take()[0]
+			c.must(c.ack(queue.Poison, k, d, d, 1, "", poisonText(1)))
+		}
+		fail("m0", 4)
+		if got := h.told(Discarded, DeadLettered); !slices.Equal(got, []string{" of ORDERS: no-subscriber 0"}) {
+			t.Errorf("told %q", got)
+		}
+		if q := h.broker.Queues()[0]; q.Stats.DeadLettered != 0 || q.Stats.Discarded != 1 || q.Messages != 0 {
+			t.Errorf("%+v", q)
+		}
+		live := reader.consume(topicNamed("DEAD"), func(s *ConsumerSpec) { s.Selector = "JMSPriority > 4" })
+		durable := reader.consume(topicNamed("DEAD"), func(s *ConsumerSpec) { s.Subscription, s.Selector = "s", "JMSPriority > 5" })
+		fail("m1", 4)
+		fail("m2", 5)
+		fail("m3", 6)
+		of := map[string][]string{}
+		for _, d := range reader.take() {
+			if m := d.Message; m.OriginalDestination != orders || m.Added[FailureCause] != poisonText(1) || m.Destination != topicNamed("DEAD") {
+				t.Errorf("%+v", m)
+			}
+			of[d.Consumer] = append(of[d.Consumer], string(d.Message.Body))
+		}
+		if !slices.Equal(of[live], []string{"m2", "m3"}) || !slices.Equal(of[durable], []string{"m3"}) {
+			t.Errorf("live %q, durable %q", of[live], of[durable])
+		}
+		if q := h.broker.Queues()[0]; q.Stats.DeadLettered != 2 || q.Stats.Discarded != 2 || q.Messages != 0 {
+			t.Errorf("%+v", q)
+		}
+		c.c.Close(message.Closed, "", -1)
+		reader.c.Close(message.Closed, "", -1)
+	})
+}
+
+// TestDeadLetterQueueOfAnOddSubscription: client ids and subscriptions may be called
+// anything; that no queue can be called so stops nobody (R-DLS-12).
+func TestDeadLetterQueueOfAnOddSubscription(t *testing.T) {
+	s := redelivery.IndividualStrategy()
+	s.DestinationPerDurableSubscriber = true
+	for name, dead := range map[string]string{"a,b": "a_b", "a?b=c": "a_b=c", "topic://a": "topic://a", "*": "*", "a.>": "a.>", " a ": " a"} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, policies(func(message.Destination) redelivery.Rules { return redelivery.Rules{DeadLetter: s} }), func(h *house) {
+				c := h.client()
+				k := c.consume(news, func(s *ConsumerSpec) { s.Subscription = name })
+				for _, body := range bodies(2) {
+					c.must(c.send(c.msg(news, body), ""))
+					d := c.take()[0]
+					c.must(c.ack(queue.Poison, k, d, d, 1, "", poisonText(1)))
+				}
+				h.restart()
+				h.holds(At(queueNamed("ActiveMQ.DLQ.Topic."+news.Name+"."+c.id+":"+dead)), bodies(2)...)
+			})
+		})
+	}
 }

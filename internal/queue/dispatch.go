@@ -251,7 +251,7 @@ func (m *Machine) ofOwner(it *Item, g *group, from uint64) *Consumer {
 // mayHave reports whether neither an exclusive consumer nor a hold keeps the item
 // from the consumer.
 func (m *Machine) mayHave(c *Consumer, it *Item) bool {
-	return m.exclusively(c) && (it.heldUntil <= m.now || it.heldFrom != c.Connection)
+	return m.exclusively(c) && (it.heldUntil <= m.now || it.heldFrom != c.Connection && it.heldFrom != everyone)
 }
 
 // exclusively reports whether no other consumer has everything.

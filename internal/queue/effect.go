@@ -52,6 +52,9 @@ type Move struct {
 	Redrive bool
 	AsSent  bool
 	ByHand  bool
+	// ToWork says, of a dead letter that is moved by hand, that it goes to where no dead
+	// letters go: it is worked on there, and what fails there is as of any other message.
+	ToWork bool
 	// Text is dlqDeliveryFailureCause; "": none is set.
 	Text string
 	// Expiration is what the moved message has, Unix milliseconds; 0: never.

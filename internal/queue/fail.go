@@ -23,6 +23,7 @@ func (m *Machine) verdict(it *Item, f message.Failure, counted bool) redelivery.
 		Expired:         it.Expired(m.now),
 		Expiration:      it.Expiration,
 		DeadLetterQueue: m.ownDeadLetter(it),
+		Retained:        rests(it) && it.Overlay.Expiration > 0,
 		Holds:           int(it.Holds),
 	}, m.now, m.o.Jitter)
 }
@@ -119,6 +120,13 @@ func (m *Machine) deadLetter(it *Item, f message.Failure, d redelivery.Decision)
 	m.transfer(it, &Move{Target: d.Target, Cause: f.Cause, Text: d.CauseText, Expiration: m.deadLetterExpiration()})
 }
 
+// Unkept takes back that the newest dead letter was one: it was to go to a topic, and
+// nobody got it.
+func (m *Machine) Unkept() {
+	m.stats.DeadLettered--
+	m.stats.Discarded++
+}
+
 // mayDie reports whether the copy of a topic consumer without durable subscription
 // becomes a dead letter of that cause (R-EDGE-13).
 func (m *Machine) mayDie(c message.Cause) bool {
@@ -144,7 +152,15 @@ func (m *Machine) keep(it *Item, f message.Failure, d redelivery.Decision) {
 	m.stats.Kept++
 	m.tell(Kept, it, f.Cause.String())
 	m.hold(it, connectionOf(it), d.Due)
+	if d.Rest > m.now { // nobody has it so soon
+		m.leaveHold(it)
+		it.heldFrom, it.heldUntil, it.thenFrom, it.thenUntil = everyone, d.Rest, it.heldFrom, it.heldUntil
+		m.enterHold(it)
+	}
 }
+
+// everyone stands for all connections where an item is held back.
+const everyone = "*"
 
 // setAside makes an item that has expired one that does not expire, for clients
 // too. It is not stored: the next process comes to the same.
@@ -183,17 +199,31 @@ func (m *Machine) discard(it *Item, f message.Failure, why string) {
 // ownDeadLetter reports whether the item lies where its own dead letters go, or
 // is a dead letter already: one must not make another (R-EDGE-04, R-EDGE-28).
 func (m *Machine) ownDeadLetter(it *Item) bool {
-	if isDeadLetter(it) {
+	if rests(it) {
 		return true
 	}
 	return m.o.Rules.DeadLetter.Target(m.o.Destination, m.o.Subscription) == m.o.Destination
 }
 
-// isDeadLetter reports whether an item came here because it failed elsewhere.
-func isDeadLetter(it *Item) bool { return it.Overlay != nil && it.Overlay.Added[FailureCause] != nil }
+// rests reports whether an item is a dead letter that nobody has brought to where it
+// is to be worked on.
+func rests(it *Item) bool { return IsDeadLetter(&it.Entry) && it.Overlay.Added[MovedFrom] == nil }
 
-// FailureCause is the property of a dead letter that tells why it is one.
-const FailureCause = "dlqDeliveryFailureCause"
+// IsDeadLetter reports whether an entry came where it is because it failed or expired
+// elsewhere. One that was brought back is none any more.
+func IsDeadLetter(e *message.Entry) bool {
+	if e.Overlay == nil || e.Overlay.OriginalDestination.IsZero() {
+		return false
+	}
+	_, ok := e.Overlay.Added[DeliveryAttempts]
+	return ok
+}
+
+// Properties of a dead letter that decide how it is dealt with.
+const (
+	DeliveryAttempts = "deliveryAttempts" // how many attempts failed; what was a dead letter keeps it
+	MovedFrom        = "movedFrom"        // the queue that someone brought it from, by hand, to one that is no dead letter queue
+)
 
 func (m *Machine) deadLetterExpiration() int64 {
 	if e := m.o.Rules.DeadLetter.Expiration; e > 0 {
@@ -252,7 +282,7 @@ func (m *Machine) schedule(it *Item) {
 func (m *Machine) hold(it *Item, connection string, until int64) {
 	m.back(it)
 	m.changed(it)
-	it.heldFrom, it.heldUntil = connection, until
+	it.heldFrom, it.heldUntil, it.thenFrom, it.thenUntil = connection, until, "", 0
 	if until > m.now {
 		m.enterHold(it)
 	}

@@ -43,8 +43,10 @@ type Item struct {
 	rank       uint64 // its order within its list: the position, or a number given on return
 	next, prev *Item
 	list       *list
-	heldFrom   string // a connection that must wait for it until heldUntil
+	heldFrom   string // a connection that must wait for it until heldUntil, or everyone
 	heldUntil  int64
+	thenFrom   string // a connection that must wait for it after that, until thenUntil
+	thenUntil  int64
 	due        int64 // when a scheduled item may go
 	aside      int64 // the expiration that the store has of one that does not expire any more
 

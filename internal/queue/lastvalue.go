@@ -40,7 +40,7 @@ func (m *Machine) lastValueOf(it *Item) string {
 		return it.value
 	}
 	it.valued = true
-	if isDeadLetter(it) {
+	if rests(it) {
 		return ""
 	}
 	h, err := m.header(it)

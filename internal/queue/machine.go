@@ -327,7 +327,10 @@ func (m *Machine) pass() {
 	}
 	for it := m.holds.first(); it != nil && it.heldUntil <= m.now; it = m.holds.first() {
 		m.leaveHold(it)
-		it.heldFrom, it.heldUntil = "", 0
+		it.heldFrom, it.heldUntil, it.thenFrom, it.thenUntil = it.thenFrom, it.thenUntil, "", 0
+		if it.heldUntil > m.now {
+			m.enterHold(it)
+		}
 		m.reoffer(it)
 	}
 	for it := m.expiry.first(); it != nil && it.Expired(m.now); it = m.expiry.first() {

@@ -47,6 +47,7 @@ type naiveItem struct {
 	countTold, excess      int
 	due, heldUntil         int64
 	handedAt, coveredAt    int64
+	restsUntil             int64
 	heldFrom               string
 }
 
@@ -313,7 +314,7 @@ func (q *naive) pick(it *naiveItem) *naiveConsumer {
 			at := (q.next + i) % len(group)
 			c := group[at]
 			if q.room(c) && (q.exclusive == nil || q.exclusive == c) && (c.kind == "" || c.kind == it.kind) &&
-				(it.heldUntil <= q.now || it.heldFrom != c.connection) {
+				it.restsUntil <= q.now && (it.heldUntil <= q.now || it.heldFrom != c.connection) {
 				q.next = at + 1
 				return c
 			}
@@ -476,6 +477,7 @@ func (q *naive) decide(it *naiveItem, cause message.Cause, text string, counted 
 			}
 		}
 		q.hold(it, d.Due)
+		it.restsUntil = d.Rest
 	case redelivery.DeadLetter:
 		q.gone(it, "transfer")
 	case redelivery.Discard:
@@ -484,7 +486,7 @@ func (q *naive) decide(it *naiveItem, cause message.Cause, text string, counted 
 }
 
 func (q *naive) hold(it *naiveItem, until int64) {
-	it.state, it.heldUntil, it.heldFrom = waiting, until, ""
+	it.state, it.heldUntil, it.heldFrom, it.restsUntil = waiting, until, "", 0
 	if it.consumer != nil {
 		it.heldFrom = it.consumer.connection
 	}
@@ -533,6 +535,6 @@ func (q *naive) crash() {
 		if it.due != 0 { // also if that has passed: it goes before those never handed out
 			it.state = scheduled
 		}
-		it.tx, it.consumer, it.heldUntil, it.expires = "", nil, 0, it.storedExpires
+		it.tx, it.consumer, it.heldUntil, it.restsUntil, it.expires = "", nil, 0, 0, it.storedExpires
 	}
 }

@@ -116,7 +116,8 @@ func (s *script) item(position uint64, a *args) *Item {
 	it := NewItem(position, m)
 	it.Durable = m.Persistent
 	if a.has("dead-letter") {
-		it.Overlay = &message.Overlay{Persistent: true, Added: map[string]any{FailureCause: "because"}}
+		it.Overlay = &message.Overlay{Persistent: true, OriginalDestination: message.Destination{Kind: message.Queue, Name: "ELSEWHERE"},
+			Added: map[string]any{"dlqDeliveryFailureCause": "because", DeliveryAttempts: int64(1)}}
 	}
 	s.messages[position] = m
 	return it

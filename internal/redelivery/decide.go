@@ -110,12 +110,17 @@ func (r Rules) end(f Facts, now int64, why Reason) Decision {
 	switch {
 	case r.Drop != DropNever:
 		d.Action, d.Reason = Discard, ReasonPlugin
+	case own && why == ReasonExpired && f.Retained && r.Expiry.Kind == UnsetStrategy:
+		d.Action, d.Reason = Discard, ReasonRetention
 	case own && strategy.DiscardOwn:
 		d.Action, d.Reason = Discard, ReasonOwnQueue
 	case own:
 		d.Action = Keep
 		if why != ReasonExpired {
 			d.Due = addMillis(now, hold(f.Holds))
+			if f.Holds > 0 { // whoever comes fails it: several readers, or one that connects anew, would have it in a hot loop
+				d.Rest = addMillis(now, FirstHoldMillis)
+			}
 		}
 	case f.Destination.IsTemporary() && (f.Destination.IsTopic() || why == ReasonExpired): // R-BRK-26; poison of a temporary queue is as of any (R-DLS-01, R-DLS-10)
 		d.Action, d.Reason = Discard, ReasonTemporary

@@ -325,6 +325,15 @@ func TestDeadLettersStayInTheirQueue(t *testing.T) { // R-EDGE-04, R-DLQ-05, C13
 		"expiry leaves it, and does not hold it": {Rules{},
 			with(failed(message.Expired, 0), func(f *Facts) { f.Destination, f.Expired = dlq, true }),
 			Decision{Action: Keep, Reason: ReasonExpired, By: "default"}},
+		"R-EDGE-39 it goes when the time is over that its strategy gives dead letters": {Rules{},
+			with(failed(message.Expired, 0), func(f *Facts) { f.Destination, f.Expired, f.Retained = dlq, true, true }),
+			Decision{Action: Discard, Reason: ReasonRetention, By: "default"}},
+		"R-EDGE-39 and goes on where an entry of its queue's own name sends it elsewhere": {Rules{DeadLetter: individual, StrategyNamed: true},
+			with(failed(message.Expired, 0), func(f *Facts) { f.Destination, f.DeadLetterQueue, f.Expired, f.Retained = dlq, true, true, true }),
+			Decision{Action: DeadLetter, Target: queue("DLQ.ActiveMQ.DLQ"), Reason: ReasonExpired, By: "default"}},
+		"poison again and again is nobody's for a while (C13)": {Rules{},
+			with(failed(message.Poison, 2), func(f *Facts) { f.Destination, f.Holds = dlq, 1 }),
+			Decision{Action: Keep, Due: now + 2000, Rest: now + 1000, Reason: ReasonPoison, By: "default"}},
 		"undispatchable": {Rules{}, with(failed(message.Undispatchable, 0), func(f *Facts) { f.Destination = dlq }),
 			Decision{Action: Keep, Due: now + 1000, Reason: ReasonUndispatchable, By: "default"}},
 		"rolled back": {Rules{}, with(failed(message.Rollback, 1), func(f *Facts) { f.Destination = dlq }),
@@ -380,7 +389,7 @@ func TestSuppressedDuplicates(t *testing.T) { // R-EDGE-09, R-CLIENT-35
 		"dropped if asked for": {Rules{Duplicates: DiscardDuplicate}, first,
 			Decision{Action: Discard, Reason: ReasonDuplicate, By: "default"}},
 		"in its own dead letter queue it stays": {Rules{}, with(second, func(f *Facts) { f.Destination = dlq }),
-			Decision{Action: Keep, Due: now + 60_000, Reason: ReasonDuplicate, By: "default"}},
+			Decision{Action: Keep, Due: now + 60_000, Rest: now + 1000, Reason: ReasonDuplicate, By: "default"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -485,6 +494,7 @@ func anyFacts(t *rapid.T) Facts {
 		Expired:         rapid.Bool().Draw(t, "expired"),
 		Expiration:      rapid.SampledFrom([]int64{0, now - 1, now, now + 3000}).Draw(t, "expiration"),
 		DeadLetterQueue: rapid.Bool().Draw(t, "dead letter queue"),
+		Retained:        rapid.Bool().Draw(t, "retained"),
 		Holds:           rapid.IntRange(0, 9).Draw(t, "holds"),
 		Text:            rapid.SampledFrom([]string{"", "java.lang.Throwable: x"}).Draw(t, "text"),
 	}
@@ -515,8 +525,9 @@ func TestLawsOfDecisions(t *testing.T) {
 		law(d.Due == 0 || d.Due >= now, "nothing is due in the past")
 		law(d.Action != Keep || f.DeadLetterQueue || r.DeadLetter.Target(f.Destination, f.Subscription) == f.Destination,
 			"only dead letters are kept where they are")
-		law(!f.DeadLetterQueue || r.DeadLetter.DiscardOwn || f.Cause == message.Duplicate || d.Action == Keep || d.Action == Again,
-			"a dead letter queue loses nothing")
+		law(!f.DeadLetterQueue || r.DeadLetter.DiscardOwn || f.Cause == message.Duplicate || d.Action == Keep || d.Action == Again || f.Retained && d.Reason == ReasonRetention,
+			"a dead letter queue loses nothing but what it was to keep for a time")
+		law(d.Rest == 0 || d.Action == Keep && d.Rest <= d.Due, "nobody else waits longer than who failed it")
 		law(cmp.Equal(d, r.Decide(f, now, nil)), "the same facts have the same outcome")
 	})
 }
@@ -539,7 +550,7 @@ func TestEndlessRedeliveryNeverEnds(t *testing.T) { // a week of failures in no 
 func TestReasonsAreLabels(t *testing.T) {
 	t.Parallel()
 	for _, r := range []Reason{ReasonPoison, ReasonLimit, ReasonExpired, ReasonUndispatchable, ReasonDuplicate, ReasonNonPersistent,
-		ReasonDiscarding, ReasonPlugin, ReasonTemporary, ReasonNoPolicy, ReasonOwnQueue, ReasonExpiresFirst} {
+		ReasonDiscarding, ReasonPlugin, ReasonTemporary, ReasonNoPolicy, ReasonOwnQueue, ReasonExpiresFirst, ReasonRetention, ReasonUnsubscribed} {
 		if s := string(r); s == "" || s != strings.ToLower(s) || strings.ContainsAny(s, " _") {
 			t.Errorf("%q is no label", s)
 		}

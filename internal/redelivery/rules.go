@@ -102,6 +102,10 @@ type Facts struct {
 	// DeadLetterQueue: the message is a dead letter already, or where its dead
 	// letters would go. A destination that is its own target is recognised without it.
 	DeadLetterQueue bool
+	// Retained: its Expiration is the time that the strategy which made a dead letter of
+	// it allows dead letters (DeadLetterStrategy.Expiration), or the policy of the queue
+	// that they are kept in.
+	Retained bool
 	// Holds is how often the message has been held back where it is (decisions
 	// Hold and Keep) since it came there.
 	Holds int
@@ -157,6 +161,8 @@ const (
 	ReasonTemporary      Reason = "temporary"             // a temporary topic's, or it expired in a temporary queue
 	ReasonNoPolicy       Reason = "no-policy"             // Rules.DropWithoutPolicy
 	ReasonOwnQueue       Reason = "own-dead-letter-queue" // DeadLetterStrategy.DiscardOwn
+	ReasonRetention      Reason = "retention"             // a dead letter has been kept for as long as its strategy's expiration says
+	ReasonUnsubscribed   Reason = "no-subscriber"         // its dead letters go to a topic that nobody subscribes to
 	ReasonEvicted        Reason = "evicted"               // too much waited for a slow topic consumer
 	ReasonExpiresFirst   Reason = "expires-first"         // Later ends with its expiration, not with its delay
 )
@@ -164,6 +170,7 @@ const (
 // A Decision is what becomes of a failed message, and why.
 type Decision struct {
 	Action    Action
+	Rest      int64               // Keep: until when it is held back from everybody; 0: from nobody but who failed it
 	Due       int64               // Later, Hold, Keep: Unix milliseconds; 0: none
 	Delay     int64               // Later: the policy's delay in milliseconds, at least 0
 	Target    message.Destination // DeadLetter

@@ -1,6 +1,7 @@
 package redelivery
 
 import (
+	"strings"
 	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -109,7 +110,8 @@ func (s Subscription) IsZero() bool { return s == Subscription{} }
 
 // Target returns where a dead letter of the destination source goes; sub is the
 // durable subscription that gave the message up, zero for none. It is zero for a
-// discarding strategy. Names are used as they are (R-DLS-12).
+// discarding strategy. Names are used as they are (R-DLS-12), but for what no client
+// could ask a queue by: see queueName.
 func (s DeadLetterStrategy) Target(source message.Destination, sub Subscription) message.Destination {
 	s = s.effective()
 	switch s.Kind {
@@ -132,14 +134,18 @@ func (s DeadLetterStrategy) individual(source message.Destination, sub Subscript
 	}
 	name := prefix + source.Name
 	if s.DestinationPerDurableSubscriber && !sub.IsZero() {
-		name += "." + sub.ClientID + ":" + sub.Name
+		name += "." + queueName.Replace(sub.ClientID+":"+sub.Name)
 	}
 	kind := message.Topic
 	if asQueue {
 		kind = message.Queue
 	}
-	return message.Destination{Kind: kind, Name: name + suffix}
+	return message.Destination{Kind: kind, Name: strings.TrimSpace(name + suffix)}
 }
+
+// queueName makes a part of a destination's name of what may be anything: a comma would
+// list several destinations, and a question mark begin options (R-MAP-04, R-MAP-05).
+var queueName = strings.NewReplacer(",", "_", "?", "_")
 
 // refuses gives the reason why s keeps no dead letter of such a message, or ""
 // (R-DLS-20). expired is by our clock.

@@ -81,6 +81,9 @@ func TestTarget(t *testing.T) {
 		"R-DLS-12 names are used as they are": {
 			individual(func(s *DeadLetterStrategy) { s.DestinationPerDurableSubscriber = true }),
 			topic("A"), Subscription{ClientID: "c", Name: "topic://x"}, queue("ActiveMQ.DLQ.Topic.A.c:topic://x")},
+		"R-DLS-12 but for what would list several queues, or begin options": {
+			individual(func(s *DeadLetterStrategy) { s.DestinationPerDurableSubscriber = true }),
+			topic("A"), Subscription{ClientID: "c,1", Name: "new?orders "}, queue("ActiveMQ.DLQ.Topic.A.c_1:new_orders")},
 		"discarding has none": {DiscardingStrategy(), queue("A"), Subscription{}, message.Destination{}},
 	} {
 		t.Run(name, func(t *testing.T) {
