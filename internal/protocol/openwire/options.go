@@ -73,8 +73,8 @@ type Limits struct {
 	// ConnectAttemptTimeout is how long a peer may take to its WireFormatInfo;
 	// default 30 s.
 	ConnectAttemptTimeout time.Duration
-	// WriteTimeout is how long a peer may read nothing while data waits; then it
-	// is closed. Default 30 s.
+	// WriteTimeout is how long a peer may read nothing while data waits, and say
+	// nothing either; then it is closed. Default 30 s.
 	WriteTimeout time.Duration
 	// Replies is how many answers may wait to be written before the connection is
 	// read on; default 4096.

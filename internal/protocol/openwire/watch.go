@@ -133,6 +133,8 @@ type monitor struct {
 	nextRead time.Time     // zero: never
 	nextSend time.Time     // zero: never
 	nextLook time.Time     // at the Write that goes on
+	heard    uint64        // signs at the last look
+	heardAt  time.Time     // the look at which something had been heard last
 	leave    time.Time     // the client is to go to another broker then; zero: never
 }
 
@@ -198,13 +200,23 @@ func (m *monitor) check(now time.Time) error {
 	return nil
 }
 
-// look ends the connection of a peer that does not read what is written to it.
+// look ends the connection of a peer that does not read what is written to it, and does
+// not say anything either. One that does is busy: a client whose listener works in the
+// thread that reads (jms.alwaysSessionAsync=false, a ServerSessionPool that waits) takes
+// as long as that, and its keep-alives come from another one. What waits for it is bounded.
 func (m *monitor) look(now time.Time) error {
+	if signs := m.s.pulse.signs.Load(); signs != m.heard {
+		m.heard, m.heardAt = signs, now
+	}
 	since := m.s.writer.since.Load()
 	if since == 0 {
 		return nil
 	}
-	if d := now.Sub(time.Unix(0, since)); d >= m.s.server.o.Limits.WriteTimeout {
+	begin := time.Unix(0, since)
+	if m.heardAt.After(begin) {
+		begin = m.heardAt
+	}
+	if d := now.Sub(begin); d >= m.s.server.o.Limits.WriteTimeout {
 		return fmt.Errorf("the client has read nothing for %v while data waits: %w", d, message.ErrUnavailable)
 	}
 	return nil

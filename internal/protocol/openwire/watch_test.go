@@ -163,6 +163,42 @@ func TestBusyIsNotSilent(t *testing.T) {
 	})
 }
 
+// TestABusyClientIsNotClosed has a client whose listener works in the thread that reads:
+// it reads nothing for an hour, and its keep-alives show that it lives. It is closed when
+// these end.
+func TestABusyClientIsNotClosed(t *testing.T) {
+	t.Parallel()
+	inScript(t, nil, func(h *house, s *script) {
+		p := h.client()
+		s.sink.Deliver(delivery(1, "is worked on"))
+		p.dispatched()
+		p.pause()
+		for i := range uint64(12) {
+			s.sink.Deliver(delivery(i+2, strings.Repeat("x", 2*flushBytes)))
+		}
+		start := time.Now()
+		for time.Since(start) < time.Hour {
+			time.Sleep(10 * time.Second)
+			p.send(&wire.KeepAliveInfo{})
+		}
+		p.resume()
+		for range 12 {
+			p.dispatched()
+		}
+		p.pause()
+		for i := range uint64(12) {
+			s.sink.Deliver(delivery(i+20, strings.Repeat("x", 2*flushBytes)))
+		}
+		start = time.Now()
+		h.close()
+		if d := time.Since(start); d < 30*time.Second || d > 80*time.Second {
+			t.Errorf("closed after %v", d)
+		}
+		p.resume()
+		<-p.ended
+	})
+}
+
 // A slow is an error that takes a minute to look at.
 type slow struct{}
 
