@@ -218,6 +218,39 @@ func TestPreparedTransactionSurvives(t *testing.T) { // OpenWire 11, R-CNT-10
 	}
 }
 
+// TestPreparedTransactionsEndAtTheStart is purgeRecoveredXATransactionStrategy: what was
+// prepared before is ended as configured, all of it, before anybody connects.
+func TestPreparedTransactionsEndAtTheStart(t *testing.T) {
+	t.Parallel()
+	for name, fate := range map[string]PreparedFate{"committed": CommitPrepared, "rolled back": RollBackPrepared} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := KeepPrepared
+			inHouse(t, func(o *Options) { smallTransactions(o); o.Prepared = now }, func(h *house) {
+				s := newXAStory()
+				c := h.client()
+				c.must(s.prepared(c))
+				now = fate
+				h.kill()
+				recovered(h)
+				check := func() {
+					h.t.Helper()
+					if fate == CommitPrepared {
+						s.committed(h)
+						h.is(s.in1, "b*1?")
+					} else {
+						s.untouched(h, []string{"a*1", "b*1?"}, []string{"c*1"})
+					}
+				}
+				check()
+				h.kill()
+				recovered(h)
+				check()
+			})
+		})
+	}
+}
+
 // TestPreparedTransactionLosesItsConnection: it stays prepared, its messages are
 // nobody's, and any connection may end it.
 func TestPreparedTransactionLosesItsConnection(t *testing.T) { // OpenWire 11

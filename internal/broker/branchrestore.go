@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
@@ -51,6 +52,34 @@ func (b *Broker) joinBranches() {
 			}
 		}
 	}
+}
+
+// purgeBranches ends the prepared transactions of earlier processes, if that is wanted:
+// nobody is told, and their transaction managers find nothing.
+func (b *Broker) purgeBranches() error {
+	if b.o.Prepared == KeepPrepared {
+		return nil
+	}
+	for _, t := range b.Transactions() {
+		br, _, err := b.branches.take(t.XID, branchEnding, branchPrepared)
+		if err != nil {
+			continue // it was ended by hand, and is kept for its transaction manager
+		}
+		answered := make(chan error, 1)
+		done, what := func(err error) { answered <- err }, "committed"
+		if b.o.Prepared == CommitPrepared {
+			br.commitPrepared(b.ctx, nil, false, done)
+		} else {
+			what = "rolled back"
+			br.rollBackPrepared(b.ctx, false, done)
+		}
+		if err := b.await(answered); err != nil {
+			return fmt.Errorf("prepared transaction of an earlier process: %w", err)
+		}
+		b.o.Log.Warn("a prepared transaction of an earlier process was ended at the start, as configured", "transaction", t.XID.String(),
+			"outcome", what, "prepared", time.UnixMilli(t.Prepared).UTC(), "client", t.ClientID, "messages_sent", t.Sends, "messages_received", t.Acks)
+	}
+	return nil
 }
 
 // resolve finds the destinations that the transaction's messages are in now: one that

@@ -69,7 +69,9 @@ type Broker struct {
 	connections   map[string]*Connection
 	clientIDs     map[string]*Connection
 	patterns      map[*consumer]bool // queue consumers that attach to queues yet to come
-	temps         map[message.Destination]string
+	temps         temporaries
+	awaiting      int64           // until then clients may still come back to this process; Unix milliseconds
+	came          map[string]bool // connections that did, or are new; nil once that is over
 
 	// creating is held while a destination is made. It guards what follows, and is
 	// never asked for by what the store calls.
@@ -114,7 +116,8 @@ func New(o Options) (*Broker, error) {
 		connections: map[string]*Connection{},
 		clientIDs:   map[string]*Connection{},
 		patterns:    map[*consumer]bool{},
-		temps:       map[message.Destination]string{},
+		temps:       newTemporaries(),
+		came:        map[string]bool{},
 		lastPassing: passingIDs,
 		ids:         map[message.Destination]records.QueueID{},
 	}
@@ -133,11 +136,16 @@ func New(o Options) (*Broker, error) {
 	b.pasts = map[message.Destination]*past{}
 	b.consuming, b.producing = newCensus(), newCensus()
 	b.branches = newBranches()
+	b.awaiting = b.now() + o.KeepTemps.Milliseconds()
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
 	for _, i := range o.Records.Queues() {
 		b.lastID = max(b.lastID, i.ID)
 	}
-	if err := b.openAll(); err != nil {
+	err = b.openAll()
+	if err == nil {
+		err = b.purgeBranches()
+	}
+	if err != nil {
 		b.cancel(err)
 		b.running.Wait()
 		return nil, err
@@ -276,7 +284,6 @@ func (b *Broker) makeQueue(name message.Destination, owner string) (*destination
 	}
 	durable := name.Kind == message.Queue
 	d := b.newDestination(name, nil, b.freshID(name, durable), durable)
-	d.owner = owner
 	if durable {
 		d.record(records.QueueInfo{ID: d.id, Destination: name, Created: b.now()})
 	}
@@ -355,7 +362,7 @@ func (b *Broker) dropQueue(ctx context.Context, d *destination) error {
 		delete(b.queues, d.name)
 		clear(b.virtual)
 	}
-	delete(b.temps, d.name)
+	b.temps.remove(d.name)
 	b.mu.Unlock()
 	return b.discard(ctx, d)
 }
@@ -394,8 +401,6 @@ func (b *Broker) names(topics bool) []message.Destination {
 			all = append(all, n)
 		}
 	}
-	slices.SortFunc(all, func(x, y message.Destination) int {
-		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Name, y.Name))
-	})
+	slices.SortFunc(all, compareDestinations)
 	return all
 }

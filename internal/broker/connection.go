@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,6 +93,7 @@ func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Conn
 	}
 	c.ctx, c.cancel = context.WithCancelCause(b.ctx)
 	b.connections[info.ID] = c
+	b.cameLocked(info.ID)
 	if info.ClientID != "" {
 		b.clientIDs[info.ClientID] = c
 	}
@@ -152,7 +152,7 @@ func (c *Connection) enter() error {
 }
 
 // Close ends the connection: open transactions are rolled back, consumers
-// detached, temporary destinations deleted. cause is Closed or ConnectionLost;
+// detached, temporary destinations left. cause is Closed or ConnectionLost;
 // last is what RemoveInfo said of the whole connection, or queue.UnknownLast. It
 // returns when everything is done; a second call only waits for that.
 func (c *Connection) Close(cause message.Cause, text string, last int64) {
@@ -186,7 +186,7 @@ func (c *Connection) Close(cause message.Cause, text string, last int64) {
 				c.forget(p)
 			}
 		}
-		c.dropTemps()
+		c.leaveTemps(cause)
 	}
 	c.producersGone()
 	c.b.mu.Lock()
@@ -270,18 +270,21 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 		return err
 	}
 	if d.IsQueue() {
+		b.mu.Lock()
+		b.temps.reclaim(d) // it is not to go while it is looked for
+		b.mu.Unlock()
 		if _, err := b.makeQueue(d, c.info.ID); err != nil {
 			return err
 		}
 	}
 	b.mu.Lock()
-	_, known := b.temps[d]
+	known := false
 	added := b.addTopicsLocked(d)
 	if d.Kind == message.TempTopic {
 		b.topics[d] = true
 	}
 	if d.IsTemporary() {
-		b.temps[d] = c.info.ID
+		known = b.temps.add(d, c.info.ID)
 	}
 	b.mu.Unlock()
 	b.tellTopics(added)
@@ -302,7 +305,7 @@ func (c *Connection) RemoveDestination(ctx context.Context, d message.Destinatio
 
 func (b *Broker) removeDestination(ctx context.Context, name message.Destination) error {
 	b.mu.Lock()
-	d, owner := b.queues[name], b.temps[name]
+	d, owner := b.queues[name], b.temps.ownerOf(name)
 	inUse := 0
 	for _, s := range b.subscriptions {
 		if s.topic == name {
@@ -326,7 +329,7 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 	} else {
 		b.mu.Lock()
 		delete(b.topics, name)
-		delete(b.temps, name)
+		b.temps.remove(name)
 		b.mu.Unlock()
 	}
 	kind := QueueRemoved
@@ -335,31 +338,4 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 	}
 	b.tell(Event{Kind: kind, Destination: name, Connection: owner})
 	return err
-}
-
-// A TempDestination is a temporary destination and the connection it belongs to.
-type TempDestination struct {
-	Destination message.Destination
-	Connection  string
-}
-
-// TempDestinations lists the temporary destinations there are, sorted.
-func (b *Broker) TempDestinations() []TempDestination {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	all := make([]TempDestination, 0, len(b.temps))
-	for d, c := range b.temps {
-		all = append(all, TempDestination{d, c})
-	}
-	slices.SortFunc(all, func(x, y TempDestination) int { return strings.Compare(x.Destination.String(), y.Destination.String()) })
-	return all
-}
-
-// dropTemps deletes the connection's temporary destinations.
-func (c *Connection) dropTemps() {
-	for _, t := range c.b.TempDestinations() {
-		if t.Connection == c.info.ID {
-			_ = c.b.removeDestination(c.b.ctx, t.Destination) // the only error is that the broker stops
-		}
-	}
 }

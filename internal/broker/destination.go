@@ -25,7 +25,6 @@ type destination struct {
 	sub        *subscription       // nil for a queue
 	id         records.QueueID
 	durable    bool          // it outlives the process
-	owner      string        // the connection of a temporary queue
 	options    queue.Options // as the machine was made; of what a reload changes, see rules
 	machine    *queue.Machine
 	box        *mailbox

@@ -198,7 +198,7 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 		return nil
 	}
 	if to.IsQueue() {
-		d, err := b.queue(to)
+		d, err := b.queueFor(to)
 		if err != nil {
 			return err
 		}
@@ -229,8 +229,7 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 func (b *Broker) exists(temp message.Destination) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, ok := b.temps[temp]
-	return ok
+	return b.temps.of[temp] != nil
 }
 
 // keeps lists the destinations that store a copy of a message that is moved to

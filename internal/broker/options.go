@@ -56,9 +56,18 @@ type Options struct {
 	RejectDurable bool
 	// Offline ends durable subscriptions that nobody uses; zero: none.
 	Offline OfflineLimit
+	// KeepTemps is how long the temporary queues of a client that may repeat (see
+	// ClientInfo) are kept when its connection is lost; 0: not at all.
+	KeepTemps time.Duration
+	// MakeTemps makes a temporary queue that is sent to and is not there; it is kept as
+	// KeepTemps says (allowTempAutoCreationOnSend).
+	MakeTemps bool
 	// ForcePersistent makes all that clients send persistent, or nothing; nil: as
 	// the producers say (forcePersistencyModeBrokerPlugin).
 	ForcePersistent *bool
+	// Prepared says what becomes, as the broker starts, of distributed transactions that an
+	// earlier process has prepared (purgeRecoveredXATransactionStrategy).
+	Prepared PreparedFate
 	// NoScheduler turns the scheduler off: messages that ask for a delay are delivered
 	// at once (schedulerSupport="false").
 	NoScheduler bool
@@ -126,6 +135,16 @@ type Policy struct {
 	MaxDestinations int
 	Pattern         message.Destination
 }
+
+// A PreparedFate is what becomes of prepared transactions at the start.
+type PreparedFate uint8
+
+// The fates there are.
+const (
+	KeepPrepared     PreparedFate = iota // their transaction manager, or someone by hand, ends them
+	CommitPrepared                       // they are committed
+	RollBackPrepared                     // they are rolled back
+)
 
 // A Gather is how many consumers a queue waits for before it hands anything out, and
 // how long at the most (see queue.Gather). The zero value is: it does not wait.

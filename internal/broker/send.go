@@ -138,7 +138,7 @@ func (c *Connection) pass(ctx context.Context, n int64) error {
 }
 
 func (c *Connection) sendToQueue(ctx context.Context, m *message.Message, done func(error)) {
-	d, err := c.b.queue(m.Destination)
+	d, err := c.b.queueFor(m.Destination)
 	if err != nil {
 		done(err)
 		return

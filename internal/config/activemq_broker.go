@@ -44,9 +44,9 @@ var brokerPart = &part{
 		{"splitSystemUsageForProducersConsumers", boolean, "false", leftOut, whyOneUsage},
 		{"producerSystemUsagePortion", integer, "60", leftOut, whyOneUsage},
 		{"consumerSystemUsagePortion", integer, "40", leftOut, whyOneUsage},
-		{"cacheTempDestinations", boolean, "false", leftOut, "temporary destinations are cheap and not cached"},
-		{"timeBeforePurgeTempDestinations", integer, "5000", leftOut, "temporary destinations go with their connection"},
-		{"allowTempAutoCreationOnSend", boolean, "false", refused, "a send to a temporary destination that is gone would be refused instead of accepted; set it to false if no client relies on that"},
+		{"cacheTempDestinations", boolean, "", accepted, ""},
+		{"timeBeforePurgeTempDestinations", integer, "", honoured, ""},
+		{"allowTempAutoCreationOnSend", boolean, "", honoured, ""},
 		{"rejectDurableConsumers", boolean, "", honoured, ""},
 		{"rollbackOnlyOnAsyncException", boolean, "true", refused, "a transaction is always marked for rollback when one of its asynchronous sends fails; set it to true"},
 		{"maxUncommittedCount", integer, "0", leftOut, "a transaction is not limited by the number of its messages"},
@@ -151,7 +151,8 @@ var persistenceAdapterPart = &part{
 		{name: "memoryPersistenceAdapter", fate: honoured, role: roleMemoryStore, attrs: []attr{
 			{"createTransactionStore", boolean, "", accepted, ""}, {"directory", text, "", accepted, ""}, {"brokerName", text, "", accepted, ""},
 			{"useExternalMessageReferences", boolean, "", accepted, ""}, {"usageManager", text, "", accepted, ""}}},
-		{name: "kahaDB", fate: leftOut, why: whyOneStore, attrs: kahaAttrs, children: []*part{
+		{name: "kahaDB", fate: leftOut, why: whyOneStore, role: roleKahaDB, attrs: append([]attr{
+			{"deleteAllMessages", boolean, "", honoured, ""}, {"purgeRecoveredXATransactionStrategy", text, "", honoured, ""}}, kahaAttrs...), children: []*part{
 			{name: "locker", fate: leftOut, why: "the --data directory is locked by its own means", opaque: true},
 			{name: "indexDirectory", fate: leftOut, why: whyOneStore, opaque: true}}},
 		{name: "mKahaDB", fate: leftOut, why: whyOneStore, opaque: true},
@@ -173,10 +174,10 @@ var kahaAttrs = inside("directory", "directoryArchive", "indexDirectory", "journ
 	"indexCacheSize", "indexWriteBatchSize", "enableIndexWriteAsync", "enableIndexDiskSyncs", "enableIndexPageCaching",
 	"enableIndexRecoveryFile", "indexLFUEvictionFactor", "useIndexLFRUEviction", "ignoreMissingJournalfiles",
 	"checkForCorruptJournalFiles", "checksumJournalFiles", "archiveDataLogs", "archiveCorruptedIndex", "databaseLockedWaitDelay",
-	"preallocationStrategy", "preallocationScope", "deleteAllMessages", "failIfDatabaseIsLocked", "forceRecoverIndex",
+	"preallocationStrategy", "preallocationScope", "failIfDatabaseIsLocked", "forceRecoverIndex",
 	"maxFailoverProducersToTrack", "failoverProducersAuditDepth", "rewriteOnRedelivery", "compactAcksAfterNoGC",
 	"compactAcksIgnoresStoreGrowth", "enableAckCompaction", "enableSubscriptionStatistics", "useLock", "lockKeepAlivePeriod",
-	"brokerName", "usage", "transactionIdTransformer", "purgeRecoveredXATransactionStrategy", "purgeRecoveredXATransactions",
+	"brokerName", "usage", "transactionIdTransformer", "purgeRecoveredXATransactions",
 	"cleanupPeriod", "stopOnError", "brokerService", "usageManager", "scheduledThreadPoolExecutor", "storeOpenWireVersion", "size", "typeSequence")
 
 // inside makes rows for attributes that share the fate of their element.

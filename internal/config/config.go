@@ -89,6 +89,9 @@ type Config struct {
 	// TransactionTimeout is how long a distributed (XA) transaction may be neither
 	// prepared nor ended before it is rolled back; 0: for ever, as in ActiveMQ.
 	TransactionTimeout time.Duration
+	// Prepared says what becomes at the start of distributed transactions that an earlier
+	// process has prepared (purgeRecoveredXATransactionStrategy of kahaDB).
+	Prepared PreparedFate
 	// Redelivery is the redeliveryPlugin; nil: there is none.
 	Redelivery *RedeliveryPlugin
 	// Discarding is the discardingDLQBrokerPlugin; nil: there is none.
@@ -109,6 +112,12 @@ type Config struct {
 	OfflineSubscriptionLimit time.Duration
 	// OfflineSubscriptionCheck is how often is looked; 0: every five minutes.
 	OfflineSubscriptionCheck time.Duration
+	// KeepTemporaryQueues is how long the temporary queues of a client that may come back
+	// are kept when its connection is lost (timeBeforePurgeTempDestinations); 0: not at all.
+	KeepTemporaryQueues time.Duration
+	// MakeTemporaryQueues makes a temporary queue that is sent to and is not there
+	// (allowTempAutoCreationOnSend); default false.
+	MakeTemporaryQueues bool
 	// NoAdvisories sends none but those of temporary destinations, which clients depend
 	// on (advisorySupport="false").
 	NoAdvisories bool

@@ -257,6 +257,9 @@ func anyConfig(t *rapid.T) *Config {
 	c.DeleteAllMessages = some("delete all messages")
 	c.OfflineSubscriptionLimit = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "offline")
 	c.OfflineSubscriptionCheck = rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(t, "offline check")
+	c.MakeTemporaryQueues = some("makes temporary queues")
+	c.KeepTemporaryQueues = rapid.SampledFrom([]time.Duration{0, DefaultKeepTemporaryQueues, time.Minute}).Draw(t, "temporary queues")
+	c.Prepared = rapid.SampledFrom([]PreparedFate{KeepPrepared, CommitPrepared, RollBackPrepared}).Draw(t, "prepared transactions")
 	c.TransactionTimeout = rapid.SampledFrom([]time.Duration{0, 1500 * time.Millisecond, 5 * time.Minute}).Draw(t, "transactions")
 	c.MaxSchedulerRepeat = rapid.SampledFrom([]int{0, 5}).Draw(t, "repeat")
 	if some("address-settings") {

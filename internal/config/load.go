@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
@@ -97,8 +98,14 @@ func newLoader(opts Options) *loader {
 		HandOutMarks: true,
 		Store:        defaultStore(),
 		File:         opts.File,
+
+		KeepTemporaryQueues: DefaultKeepTemporaryQueues,
 	}}
 }
+
+// DefaultKeepTemporaryQueues is the default of Config.KeepTemporaryQueues, and of
+// ActiveMQ's timeBeforePurgeTempDestinations.
+const DefaultKeepTemporaryQueues = 5 * time.Second
 
 // defaultStore is what holds where nothing is said about the store.
 func defaultStore() StoreLimits {

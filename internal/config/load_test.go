@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,6 +28,8 @@ func TestDefaults(t *testing.T) {
 		Admin:        "127.0.0.1:8161",
 		HandOutMarks: true,
 		Store:        StoreLimits{MinFreeBytes: 256 << 20, MinFreePercent: 2, OnFull: Fail},
+
+		KeepTemporaryQueues: 5 * time.Second,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -244,8 +244,11 @@ func other(a attr) string {
 		}
 		return "1234"
 	}
-	if a.name == "uri" {
+	switch a.name {
+	case "uri":
 		return "tcp://127.0.0.1:9"
+	case "purgeRecoveredXATransactionStrategy":
+		return "COMMIT"
 	}
 	return "other"
 }

@@ -32,6 +32,8 @@ func (w *walker) read(r role, e *element) {
 		w.systemUsage(e)
 	case roleMemoryStore:
 		w.inMemory(e.at("keeps nothing"))
+	case roleKahaDB:
+		w.kahaDB(e)
 	case roleDestination:
 		w.destination(e)
 	case roleRedeliveryPlugin:
@@ -157,11 +159,15 @@ func (w *walker) broker(e *element) {
 	w.cfg.NoScheduler = says && !w.cfg.SchedulerSupport
 	w.int(e, "maxSchedulerRepeatAllowed", 1, &w.cfg.MaxSchedulerRepeat)
 	w.bool(e, "populateJMSXUserID", &w.cfg.UserID)
-	w.bool(e, "deleteAllMessagesOnStartup", &w.cfg.DeleteAllMessages)
+	remove := false
+	w.bool(e, "deleteAllMessagesOnStartup", &remove)
+	w.cfg.DeleteAllMessages = w.cfg.DeleteAllMessages || remove // which the store's element may ask for, too
 	w.intBetween(e, "offlineDurableSubscriberTimeout", -1, math.MaxInt64, func(n int64) {
 		w.cfg.OfflineSubscriptionLimit = redelivery.FromMillis(max(n, 0))
 	})
 	w.intBetween(e, "offlineDurableSubscriberTaskSchedule", 1, math.MaxInt64, func(n int64) { w.cfg.OfflineSubscriptionCheck = redelivery.FromMillis(n) })
+	w.intBetween(e, "timeBeforePurgeTempDestinations", 0, math.MaxInt64, func(n int64) { w.cfg.KeepTemporaryQueues = redelivery.FromMillis(n) })
+	w.bool(e, "allowTempAutoCreationOnSend", &w.cfg.MakeTemporaryQueues)
 	w.bool(e, "rejectDurableConsumers", &w.cfg.RejectDurableConsumers)
 	advisories := true
 	w.bool(e, "advisorySupport", &advisories)
@@ -172,6 +178,26 @@ func (w *walker) broker(e *element) {
 	w.joinLimits()
 	if a, ok := e.given("dataDirectory"); ok && w.cfg.DataDir != Memory && !sameDir(a.value, w.cfg.DataDir) {
 		w.warn(e.atAttr(a, fmt.Sprintf("%q is left out: messages are kept in %s; --data changes that", a.value, w.cfg.DataDir)))
+	}
+}
+
+// kahaDB reads what of a store that is not used asks for something all the same.
+func (w *walker) kahaDB(e *element) {
+	remove := false
+	w.bool(e, "deleteAllMessages", &remove)
+	w.cfg.DeleteAllMessages = w.cfg.DeleteAllMessages || remove
+	a, ok := e.given("purgeRecoveredXATransactionStrategy")
+	if !ok {
+		return
+	}
+	switch strings.ToUpper(strings.TrimSpace(a.value)) {
+	case "NEVER":
+	case "COMMIT":
+		w.cfg.Prepared = CommitPrepared
+	case "ROLLBACK":
+		w.cfg.Prepared = RollBackPrepared
+	default:
+		w.fail(e.atAttr(a, fmt.Sprintf("%q is neither NEVER nor COMMIT nor ROLLBACK", a.value)))
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	roleDefaultEntry
 	roleSystemUsage
 	roleMemoryStore
+	roleKahaDB
 	roleDestination
 	roleRedeliveryPlugin
 	roleRedeliveryPolicy
@@ -139,8 +140,9 @@ const notOfferedText = "is not offered, and leaving it out would change what hap
 func listed(e *element, p *part) string {
 	var shown []string
 	for _, a := range e.attrs {
+		row, _ := p.attrNamed(a.name)
 		switch {
-		case a.space != "" || a.name == "id":
+		case a.space != "" || a.name == "id" || row.fate == honoured:
 		case p.opaque:
 			shown = append(shown, a.name)
 		default:

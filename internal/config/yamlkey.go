@@ -28,6 +28,8 @@ func (y yamlReader) top() []yamlKey {
 		y.flag("deleteAllMessagesOnStartup", &c.DeleteAllMessages).says("Empty the store at every start, subscriptions and scheduled messages included; default false."),
 		y.duration("offlineDurableSubscriberTimeout", 0, &c.OfflineSubscriptionLimit).says("Remove durable subscriptions that nobody has used for so long, with their messages; default 0: never."),
 		y.duration("offlineDurableSubscriberTaskSchedule", 0, &c.OfflineSubscriptionCheck).says("How often is looked for them; 0: every five minutes."),
+		y.duration("keepTemporaryQueues", 0, &c.KeepTemporaryQueues).says("How long the temporary queues of a failover: client are kept when its connection is lost, with what they hold; 0: not at all; default 5s."),
+		y.flag("makeTemporaryQueues", &c.MakeTemporaryQueues).says("Make a temporary queue that is sent to and is not there, and keep it as keepTemporaryQueues says, instead of refusing the message (allowTempAutoCreationOnSend of ActiveMQ); default false."),
 		y.flag("handOutMarks", &c.HandOutMarks).says("Record every hand-out in the store, so that redelivery flags are right after a power cut; default true."),
 		y.bytes("memory", &c.MemoryBytes).says("What messages may take in memory before they are left to the store alone; 0: the broker's default."),
 		y.listeners("listeners").says("Where clients connect; default tcp://127.0.0.1:61616. --listen takes the place of all."),
@@ -36,6 +38,7 @@ func (y yamlReader) top() []yamlKey {
 		y.scheduler("scheduler").says("Schedule messages with AMQ_SCHEDULED properties; default true."),
 		y.count("maxSchedulerRepeat", 0, math.MaxInt32, &c.MaxSchedulerRepeat).says("How often a scheduled message may be repeated; 0: the broker's default."),
 		y.duration("transactionTimeout", 0, &c.TransactionTimeout).says("How long a distributed (XA) transaction may be neither prepared nor ended before it is rolled back; default 0: for ever."),
+		word(y, "preparedTransactions", preparedFates, &c.Prepared).says("What becomes at the start of distributed (XA) transactions that were prepared before it: keep them for their transaction manager, commit or rollback (purgeRecoveredXATransactionStrategy of ActiveMQ); default keep."),
 		y.policies("policies").says("What holds for destinations, as ActiveMQ's policyEntry. One is chosen for a destination, whole; they are not merged."),
 		section(y, "defaultPolicy", &c.DefaultPolicy, func() *PolicyEntry { return &PolicyEntry{} },
 			func(y yamlReader, p *PolicyEntry) []yamlKey { return y.entry("defaultPolicy", p) }, func(_ string, node ast.Node, p *PolicyEntry) {

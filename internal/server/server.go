@@ -139,6 +139,9 @@ func (s *Server) startBroker(rec *records.Records) error {
 		ForcePersistent: c.ForcePersistent,
 		UserID:          c.UserID,
 		Offline:         broker.OfflineLimit{After: c.OfflineSubscriptionLimit, Every: c.OfflineSubscriptionCheck},
+		Prepared:        preparedFates[c.Prepared],
+		KeepTemps:       c.KeepTemporaryQueues,
+		MakeTemps:       c.MakeTemporaryQueues,
 		RejectDurable:   c.RejectDurableConsumers,
 		Lifetimes:       c.Resolver().Lifetimes(),
 		Limited:         c.Resolver().Limited(),
@@ -163,6 +166,11 @@ func (s *Server) startBroker(rec *records.Records) error {
 	s.behind.Go(func() { _ = s.Broker.Run(s.rest) })
 	s.behind.Go(func() { s.advisories.Run(s.rest, openwire.On(s.Broker)) })
 	return nil
+}
+
+// preparedFates are the broker's words for the configuration's.
+var preparedFates = map[config.PreparedFate]broker.PreparedFate{
+	config.KeepPrepared: broker.KeepPrepared, config.CommitPrepared: broker.CommitPrepared, config.RollBackPrepared: broker.RollBackPrepared,
 }
 
 // policies tells the broker what a configuration has for a destination.

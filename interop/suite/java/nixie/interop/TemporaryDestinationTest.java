@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.URI;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import javax.jms.DeliveryMode;
 import javax.jms.Destination;
 import javax.jms.InvalidDestinationException;
 import javax.jms.JMSException;
@@ -17,12 +19,15 @@ import javax.jms.MessageProducer;
 import javax.jms.Session;
 import javax.jms.TemporaryQueue;
 import javax.jms.TemporaryTopic;
+import javax.jms.TextMessage;
 import org.apache.activemq.advisory.AdvisorySupport;
 import org.apache.activemq.command.ActiveMQDestination;
 import org.apache.activemq.command.ActiveMQMessage;
 import org.apache.activemq.command.ConsumerInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Temporary destinations, request and reply, and the advisories that the client depends on. */
 class TemporaryDestinationTest {
@@ -95,6 +100,74 @@ class TemporaryDestinationTest {
             consumer.close();
             t.delete();
             assertSoonGone(s, t);
+        }
+    }
+
+    /**
+     * The requester's connection is lost while its request is worked on, and the reply is there before it is back: it
+     * gets the reply all the same, and who sends it is told of no error.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {DeliveryMode.PERSISTENT, DeliveryMode.NON_PERSISTENT})
+    @Reference.Beyond("ActiveMQ deletes the queue with the lost connection, and refuses the reply")
+    void reply_while_the_requester_fails_over(int mode) throws Exception {
+        String queue = Mail.unique("requests");
+        try (Client server = Client.open(broker.url()); CuttingProxy proxy = new CuttingProxy(broker.port());
+                Client client = Client.open("failover:(" + proxy.url() + ")?initialReconnectDelay=50&useExponentialBackOff=false")) {
+            Session s = client.auto();
+            TemporaryQueue back = s.createTemporaryQueue();
+            MessageConsumer answers = s.createConsumer(back);
+            Session ss = server.auto();
+            MessageConsumer requests = Client.consumer(ss, queue);
+            for (int i = 0; i < 3; i++) {
+                TextMessage m = s.createTextMessage("q" + i);
+                m.setJMSReplyTo(back);
+                Client.producer(s, queue).send(m);
+                Message request = Mail.must(requests);
+                proxy.stall(); // who comes is not served
+                proxy.cut();
+                Thread.sleep(300);
+                MessageProducer replies = ss.createProducer(request.getJMSReplyTo());
+                replies.setDeliveryMode(mode);
+                replies.send(ss.createTextMessage("re: q" + i));
+                replies.close();
+                Thread.sleep(300);
+                proxy.resume();
+                assertEquals("re: q" + i + "#1", Mail.label(Mail.must(answers)));
+            }
+            Mail.none(answers);
+        }
+    }
+
+    /** The broker is killed and started; who answers is back before who asked. */
+    @Test
+    @Reference.Beyond("ActiveMQ refuses the reply")
+    void reply_before_the_requester_is_back() throws Exception {
+        try (BrokerProcess own = Broker.own("reply-early")) {
+            String queue = Mail.unique("requests");
+            String quick = "?initialReconnectDelay=50&useExponentialBackOff=false";
+            try (CuttingProxy proxy = new CuttingProxy(URI.create(own.url()).getPort());
+                    Client client = Client.open("failover:(" + proxy.url() + ")" + quick);
+                    Client server = Client.open("failover:(" + own.url() + ")" + quick)) {
+                Session s = client.auto();
+                TemporaryQueue back = s.createTemporaryQueue();
+                MessageConsumer answers = s.createConsumer(back);
+                TextMessage m = s.createTextMessage("q");
+                m.setJMSReplyTo(back);
+                Client.producer(s, queue).send(m);
+                Session ss = server.transacted();
+                MessageConsumer requests = Client.consumer(ss, queue);
+                proxy.stall();
+                own.kill();
+                proxy.cut();
+                own.start();
+                Message request = Mail.must(requests);
+                ss.createProducer(request.getJMSReplyTo()).send(ss.createTextMessage("re: q"));
+                ss.commit();
+                proxy.resume();
+                assertEquals("re: q#1", Mail.label(Mail.must(answers)));
+            }
+            Mail.awaitDepth(own.url(), queue, 0);
         }
     }
 
