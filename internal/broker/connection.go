@@ -330,6 +330,8 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 		b.mu.Lock()
 		delete(b.topics, name)
 		b.temps.remove(name)
+		delete(b.routes, name) // whoever uses it again makes it anew
+		delete(b.pasts, name)
 		b.mu.Unlock()
 	}
 	kind := QueueRemoved

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
@@ -39,10 +40,15 @@ func (s *subscription) wants(b *Broker, topic message.Destination, m *message.Me
 }
 
 // isOf reports whether a connection's consumer uses the subscription now. It may leave
-// at any time, so the answer is about the moment.
+// at any time, so the answer is about the moment. A durable one belongs to its client
+// also while nobody uses it (JMS 2.0, 8.3.3).
 func (s *subscription) isOf(b *Broker, connection string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if s.durable {
+		c := b.connections[connection]
+		return c != nil && c.info.ClientID == s.clientID
+	}
 	return s.user != nil && s.user.c.info.ID == connection
 }
 
@@ -163,6 +169,10 @@ func (b *Broker) subscribe(ctx context.Context, k *consumer, sel *selector.Selec
 	clientID := k.c.info.ClientID
 	if durable && clientID == "" {
 		return nil, fmt.Errorf("durable subscription %s: the connection has no client id: %w", spec.Subscription, message.ErrInvalid)
+	}
+	if durable && slices.ContainsFunc(spec.Destination.Parts(), message.Destination.IsTemporary) {
+		return nil, fmt.Errorf("durable subscription %s to %s: a temporary topic ends with its connection, and what is kept of it would too; subscribe without a name: %w",
+			spec.Subscription, spec.Destination, message.ErrInvalid)
 	}
 	for durable {
 		b.mu.Lock()

@@ -69,6 +69,14 @@ var commands = map[string]struct {
 		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:queue://A Prefetch:0 Selector:a = NoLocal:false Browser:false Exclusive:false Priority:0 MostWaiting:0 Retroactive:false Subscription:})"},
 		class: classInvalidSelector, text: "selector ends early",
 	},
+	"consumer with a selector of what cannot be consumed": {
+		command: func(p *peer) wire.Command {
+			return &wire.ConsumerInfo{ConsumerID: p.consumerID(9), Destination: topicNamed("T"), Selector: wire.NewText("a = 1"), SubscriptionName: wire.NewText("s")}
+		},
+		fail:  map[string]error{"Subscribe": fmt.Errorf("the topic is temporary: %w", message.ErrInvalid)},
+		calls: []string{"Subscribe({ID:ID:peer-1:1:9 Session:ID:peer-1:1 Destination:topic://T Prefetch:0 Selector:a = 1 NoLocal:false Browser:false Exclusive:false Priority:0 MostWaiting:0 Retroactive:false Subscription:s})"},
+		class: classInvalidDestination, text: "temporary",
+	},
 	"consumer of nothing": {
 		command: func(p *peer) wire.Command { return &wire.ConsumerInfo{ConsumerID: p.consumerID(9)} },
 		class:   classInvalidDestination,

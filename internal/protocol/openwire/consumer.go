@@ -7,6 +7,7 @@ import (
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
+	"github.com/nixiemq/nixie/internal/selector"
 )
 
 // consumerInfo opens a consumer, durable subscription or browser (OpenWire 10.1).
@@ -59,7 +60,7 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	}
 	if err := s.client.broker.Subscribe(s.ctx, spec); err != nil {
 		s.out.forget(spec.ID, 0)
-		if errors.Is(err, message.ErrInvalid) && spec.Selector != "" {
+		if _, bad := selector.Parse(spec.Selector); bad != nil && errors.Is(err, message.ErrInvalid) {
 			return exception(classInvalidSelector, err)
 		}
 		return exceptionIf(message.ErrNotFound, classInvalidDestination, exceptionIf(message.ErrInvalid, classInvalidDestination, err))

@@ -104,7 +104,7 @@ class ConsumerOptionsTest {
         }
     }
 
-    /** A durable subscription does not store what its own connection sends, where it asks for that. */
+    /** A durable subscription does not store what its own connection sends, also while its consumer is away. */
     @Test
     void durable_no_local() throws Exception {
         String topic = Mail.unique("own.durable");
@@ -114,6 +114,11 @@ class ConsumerOptionsTest {
             Mail.send(s, "topic://" + topic, "own");
             Mail.send(broker.url(), "topic://" + topic, "other");
             assertEquals(List.of("other"), received(k, 1));
+            k.close();
+            Mail.send(s, "topic://" + topic, "own");
+            Mail.send(broker.url(), "topic://" + topic, "later");
+            k = s.createDurableSubscriber(s.createTopic(topic), "sub", null, true);
+            assertEquals(List.of("later"), received(k, 1));
             k.close();
             s.unsubscribe("sub");
         }
