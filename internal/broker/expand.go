@@ -131,21 +131,33 @@ func (x *expansion) forward(to message.Destination, m *message.Message) (here bo
 	all := x.i.of(to)
 	here = len(all) == 0
 	for _, k := range all {
-		matched := false
-		for n, f := range k.ForwardTo {
-			if !x.b.selects(k.selectors[n], m) {
-				continue
-			}
-			matched = true
-			one := readdressed(m, f.Destination)
-			one.Expiration = x.b.expirationAt(f.Destination, m.Expiration)
-			if err := x.send(f.Destination, one); err != nil {
-				return false, err
-			}
+		matched, err := x.handOn(k, m, false)
+		if err == nil && !matched {
+			_, err = x.handOn(k, m, true)
+		}
+		if err != nil {
+			return false, err
 		}
 		here = here || !k.ForwardOnly || k.SendWhenNotMatched && !matched
 	}
 	return here, nil
+}
+
+// handOn hands a message on to the targets of a composite that select it, either those
+// with Otherwise or those without.
+func (x *expansion) handOn(k *composite, m *message.Message, otherwise bool) (matched bool, err error) {
+	for n, f := range k.ForwardTo {
+		if f.Otherwise != otherwise || !x.b.selects(k.selectors[n], m) {
+			continue
+		}
+		matched = true
+		one := readdressed(m, f.Destination)
+		one.Expiration = x.b.expirationAt(f.Destination, m.Expiration)
+		if err := x.send(f.Destination, one); err != nil {
+			return matched, err
+		}
+	}
+	return matched, nil
 }
 
 // virtual hands a message on to the queues of virtual topics.

@@ -52,7 +52,8 @@ type Composite struct {
 	Destination message.Destination
 	ForwardTo   []Forward
 	// ForwardOnly keeps nothing in the destination itself; unless
-	// SendWhenNotMatched, and no filter of ForwardTo selects the message.
+	// SendWhenNotMatched, and no filter of ForwardTo selects the message (those of
+	// targets with Otherwise do not count).
 	ForwardOnly        bool
 	SendWhenNotMatched bool
 }
@@ -61,6 +62,9 @@ type Composite struct {
 type Forward struct {
 	Destination message.Destination // one queue or topic; may be a composite's name again
 	Selector    string              // empty: everything
+	// Otherwise gives the target only what no target without Otherwise gets: what is
+	// left by the exclusive diverts of HornetQ and Artemis.
+	Otherwise bool
 }
 
 // interceptors are the Interceptors as they are used. They do not change.

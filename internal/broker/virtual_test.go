@@ -173,9 +173,10 @@ func TestCompositeDestinations(t *testing.T) { // R-VT-05
 	to := func(names ...string) []Forward {
 		var all []Forward
 		for _, n := range names {
+			n, otherwise := strings.CutSuffix(n, " otherwise")
 			n, sel, _ := strings.Cut(n, " if ")
 			d, _ := message.ParseDestination(n, message.Queue)
-			all = append(all, Forward{Destination: d, Selector: sel})
+			all = append(all, Forward{Destination: d, Selector: sel, Otherwise: otherwise})
 		}
 		return all
 	}
@@ -214,6 +215,18 @@ func TestCompositeDestinations(t *testing.T) { // R-VT-05
 			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, SendWhenNotMatched: true, ForwardTo: to("F.A if region = 'eu'")},
 			region:    "eu",
 			want:      map[string]string{"F.A": "queue://F.A queue://FAN"},
+		},
+		"exclusive diverts take it": { // R-HQ-111
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, SendWhenNotMatched: true,
+				ForwardTo: to("F.A otherwise", "F.B if region = 'us'", "F.C if region <> 'eu'", "F.D if region = 'eu'")},
+			region: "us",
+			want:   map[string]string{"F.B": "queue://F.B queue://FAN", "F.C": "queue://F.C queue://FAN"},
+		},
+		"no exclusive divert takes it": {
+			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, SendWhenNotMatched: true,
+				ForwardTo: to("F.A otherwise", "F.B if region = 'eu'", "F.C if region = 'eu' otherwise")},
+			region: "us",
+			want:   map[string]string{"F.A": "queue://F.A queue://FAN", "FAN": "queue://FAN "},
 		},
 		"by a topic and its virtual queues": {
 			composite: Composite{Destination: queueNamed("FAN"), ForwardOnly: true, ForwardTo: to("topic://VirtualTopic.X", "F.A")},
@@ -307,7 +320,7 @@ func TestCirclesAreRefused(t *testing.T) {
 		"to itself":                {Interceptors{Composites: []Composite{forward(a, a)}}, "queue://A to queue://A"},
 		"a pattern covers its own": {Interceptors{Composites: []Composite{forward(queueNamed(">"), b)}}, "queue://> to queue://B"},
 		"two":                      {Interceptors{Composites: []Composite{forward(a, b), forward(b, queueNamed("C"), a)}}, "in a circle"},
-		"a bad selector":           {Interceptors{Composites: []Composite{{Destination: a, ForwardTo: []Forward{{b, "x ="}}}}}, "composite queue://A, target queue://B"},
+		"a bad selector":           {Interceptors{Composites: []Composite{{Destination: a, ForwardTo: []Forward{{Destination: b, Selector: "x ="}}}}}, "composite queue://A, target queue://B"},
 		"a pattern as the target":  {Interceptors{Composites: []Composite{forward(a, queueNamed("B.>"))}}, "no single destination"},
 		"no prefix":                {Interceptors{VirtualTopics: []VirtualTopic{{Name: ">"}}}, "neither prefix nor postfix"},
 	} {

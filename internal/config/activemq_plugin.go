@@ -31,6 +31,7 @@ var pluginsPart = &part{name: "plugins", fate: accepted, children: []*part{
 	leftOutPlugin("destinationDotFilePlugin", "no dot files are written"),
 	leftOutPlugin("multicastTraceBrokerPlugin", "commands are not traced to the network"),
 	leftOutPlugin("udpTraceBrokerPlugin", "commands are not traced to the network"),
+	leftOutPlugin("openTelemetryPlugin", "messages are not traced; the story of each tells of its attempts"), // ActiveMQ 6.3
 	leftOutPlugin("traceBrokerPathPlugin", "messages carry no property with the brokers they passed; there is only this one"),
 	leftOutPlugin("destinationsPlugin", "destinations are remembered in any case"),
 	refusedPlugin("virtualSelectorCacheBrokerPlugin", "selectors of consumers that are away are not remembered, so that a selectorAware virtual topic would leave their messages out; remove it, and selectorAware with it"),

@@ -360,7 +360,7 @@ func anyConfig(t *rapid.T) *Config {
 		listing("composites", func() {
 			d := CompositeDestination{Kind: single("kind").Kind, Name: pattern.Draw(t, "composite"), ForwardOnly: some("f"), SendWhenNotMatched: some("w")}
 			for range rapid.IntRange(1, 2).Draw(t, "targets") {
-				d.ForwardTo = append(d.ForwardTo, ForwardTarget{Destination: single("target"), Selector: rapid.SampledFrom([]string{"", "a = 'b'", `x LIKE "%"`}).Draw(t, "selector")})
+				d.ForwardTo = append(d.ForwardTo, ForwardTarget{Destination: single("target"), Selector: rapid.SampledFrom([]string{"", "a = 'b'", `x LIKE "%"`}).Draw(t, "selector"), Otherwise: some("o")})
 			}
 			c.Interceptors.Composites = append(c.Interceptors.Composites, d)
 		})

@@ -315,6 +315,9 @@ func interceptorFacts(c *Config) []fact {
 			if f.Selector != "" {
 				text += " if " + f.Selector
 			}
+			if f.Otherwise {
+				text += " otherwise"
+			}
 			to = append(to, text)
 		}
 		facts = append(facts, fact{part: part, setting: "forwardTo", value: strings.Join(to, ", "), source: k.Source})

@@ -254,16 +254,23 @@ func (w *coreFile) declare(d message.Destination) {
 
 // forward sends what comes to one destination on to another.
 func (w *coreFile) forward(b *binding, from message.Destination, only bool, to message.Destination) {
-	list := &w.cfg.Interceptors.Composites
 	target := ForwardTarget{Destination: to, Selector: b.filter}
-	for i := range *list {
-		if c := &(*list)[i]; c.Kind == from.Kind && c.Name == from.Name {
-			c.ForwardTo = append(c.ForwardTo, target)
-			return
-		}
+	if c := w.composite(from); c != nil {
+		c.ForwardTo = append(c.ForwardTo, target)
+		return
 	}
-	*list = append(*list, CompositeDestination{Kind: from.Kind, Name: from.Name, ForwardOnly: only,
-		ForwardTo: []ForwardTarget{target}, Source: b.place.source()})
+	w.cfg.Interceptors.Composites = append(w.cfg.Interceptors.Composites, CompositeDestination{Kind: from.Kind, Name: from.Name,
+		ForwardOnly: only, ForwardTo: []ForwardTarget{target}, Source: b.place.source()})
+}
+
+// composite is what hands on what is sent to a destination; nil: nothing does, so far.
+func (w *coreFile) composite(from message.Destination) *CompositeDestination {
+	list := w.cfg.Interceptors.Composites
+	i := slices.IndexFunc(list, func(c CompositeDestination) bool { return c.Kind == from.Kind && c.Name == from.Name })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
 }
 
 // coreFilter finds the names that only filters of the core have.

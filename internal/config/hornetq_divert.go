@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -11,7 +12,7 @@ import (
 type divert struct {
 	place     *element
 	from, to  string
-	exclusive bool // nothing that it takes stays at the address
+	exclusive bool // what it takes goes to no queue of the address
 	filter    string
 	routing   string // Artemis: STRIP, PASS, ANYCAST or MULTICAST
 }
@@ -55,37 +56,45 @@ func (w *coreFile) divertElement(e *element) {
 	}
 }
 
-// divertAll turns the diverts of the file into composite destinations.
+// divertAll turns the diverts of the file into composite destinations. What an exclusive
+// divert takes goes to nobody else but other exclusive diverts; what none of them takes
+// goes where it would go without them: to the queues of the address, and to the other
+// diverts (R-HQ-111).
 func (w *coreFile) divertAll(s *AddressSettings) {
-	exclusive := map[message.Destination]bool{}
-	taken := map[message.Destination]bool{}
-	for _, c := range w.cfg.Interceptors.Composites {
-		d := message.Destination{Kind: c.Kind, Name: c.Name}
-		taken[d], exclusive[d] = true, c.ForwardOnly
-	}
+	exclusive := map[message.Destination][]int{} // the targets of exclusive diverts in a composite
 	for i := range w.diverts {
 		d := &w.diverts[i]
 		for _, from := range w.sendersTo(s, d.from) {
-			if taken[from] && (exclusive[from] || d.exclusive) {
-				w.fail(d.place.at(fmt.Sprintf("hands on what is sent to %s, which is handed on elsewhere already; an exclusive divert must be the only one of its address", d.from)))
-				break
-			}
-			taken[from], exclusive[from] = true, d.exclusive
-			to := s.destination(d.to)
-			switch {
-			case d.routing == "ANYCAST":
-				to.Kind = message.Queue
-			case d.routing == "MULTICAST":
-				to = message.Destination{Kind: message.Topic, Name: d.to}
-			case d.routing == "PASS" && w.product == artemis:
-				to.Kind = from.Kind
-			}
-			w.forward(&binding{place: d.place, filter: d.filter}, from, d.exclusive, to)
-			if n := len(w.cfg.Interceptors.Composites); d.exclusive && d.filter != "" {
-				w.cfg.Interceptors.Composites[n-1].SendWhenNotMatched = true
+			w.forward(&binding{place: d.place, filter: d.filter}, from, false, w.targetOf(s, d, from))
+			if d.exclusive {
+				exclusive[from] = append(exclusive[from], len(w.composite(from).ForwardTo)-1)
 			}
 		}
 	}
+	for from, taking := range exclusive {
+		c := w.composite(from)
+		all := false // one of them takes everything
+		for i := range c.ForwardTo {
+			if c.ForwardTo[i].Otherwise = !slices.Contains(taking, i); !c.ForwardTo[i].Otherwise {
+				all = all || c.ForwardTo[i].Selector == ""
+			}
+		}
+		c.ForwardOnly, c.SendWhenNotMatched = true, !c.ForwardOnly && !all
+	}
+}
+
+// targetOf is where a divert hands on what is sent to a destination of its address.
+func (w *coreFile) targetOf(s *AddressSettings, d *divert, from message.Destination) message.Destination {
+	to := s.destination(d.to)
+	switch {
+	case d.routing == "ANYCAST":
+		to.Kind = message.Queue
+	case d.routing == "MULTICAST":
+		to = message.Destination{Kind: message.Topic, Name: d.to}
+	case d.routing == "PASS" && w.product == artemis:
+		to.Kind = from.Kind
+	}
+	return to
 }
 
 // sendersTo lists the destinations that clients name when they send to an

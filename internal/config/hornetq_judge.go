@@ -152,6 +152,9 @@ func (w *coreFile) judgeSettings(s *AddressSettings) {
 		} else if a.pattern.tail && len(a.pattern.words) == 0 {
 			everywhere = true
 		}
+		if bare := withoutJMSPrefix(a.pattern.text); s.product == artemis && bare != "" {
+			w.warn(a.place.at(fmt.Sprintf("match=%q is only for what clients name with that prefix: since Artemis 2 addresses have none; write match=%q", a.pattern.text, bare)))
+		}
 		if s.product == hornetQ && !jmsPattern(&a.pattern) {
 			w.warn(a.place.at(fmt.Sprintf("match=%q fits no JMS destination: the address of the queue Q is %sQ, that of the topic T %sT", a.pattern.text, jmsQueuePrefix, jmsTopicPrefix)))
 		}
@@ -223,6 +226,9 @@ func (w *coreFile) judgeTargets(s *AddressSettings, a *addressSetting, seen map[
 			w.warn(n)
 		case !auto && !declared && !seen[v.Value]: // R-HQ-45, R-HQ-58
 			n.Text = fmt.Sprintf("no queue of the file is bound to %s: the %s is made when it is needed, where %s drops the messages", v.Value, d, s.product)
+			if bare := withoutJMSPrefix(v.Value); s.product == artemis && bare != "" {
+				n.Text += fmt.Sprintf("; since Artemis 2 addresses have no such prefix: write %s", bare)
+			}
 			w.warn(n)
 		}
 		if e := s.policy(d); !seen[v.Value] && (e.PurgeOnNoConsumers || e.RingSize > 0) {
@@ -238,6 +244,17 @@ func (w *coreFile) judgeTargets(s *AddressSettings, a *addressSetting, seen map[
 			}
 		}
 	}
+}
+
+// withoutJMSPrefix is what is behind the prefix that addresses of JMS destinations had in
+// HornetQ and in Artemis 1; empty: there is none.
+func withoutJMSPrefix(address string) string {
+	for _, prefix := range []string{jmsQueuePrefix, jmsTopicPrefix} {
+		if rest, ok := strings.CutPrefix(address, prefix); ok {
+			return rest
+		}
+	}
+	return ""
 }
 
 // declared reports whether the file makes a destination.

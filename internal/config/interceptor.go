@@ -66,7 +66,7 @@ type CompositeDestination struct {
 	// ForwardOnly keeps no copy in the destination itself; default true.
 	ForwardOnly bool
 	// SendWhenNotMatched keeps a message here that no filter of ForwardTo selects,
-	// where ForwardOnly would not; default false.
+	// where ForwardOnly would not; targets with Otherwise do not count; default false.
 	SendWhenNotMatched bool
 	// ForwardTo has at least one element.
 	ForwardTo []ForwardTarget
@@ -81,4 +81,6 @@ type ForwardTarget struct {
 	// Selector lets through what it selects; empty: everything. Its syntax is
 	// checked when the broker starts.
 	Selector string
+	// Otherwise gives it only what no target without Otherwise gets.
+	Otherwise bool
 }

@@ -250,6 +250,7 @@ func (y yamlReader) forwardTo(name string, d *CompositeDestination) yamlKey {
 			return []yamlKey{
 				y.destination("to", &t.Destination).says("One queue, or topic://NAME."),
 				y.text("selector", &t.Selector).says("Which messages go there; default all."),
+				y.flag("otherwise", &t.Otherwise).says("Only those that no target without this gets; default false."),
 			}
 		},
 		needs: []string{"to"},

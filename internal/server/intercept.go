@@ -24,7 +24,7 @@ func interceptors(c *config.Interceptors) broker.Interceptors {
 			ForwardOnly: k.ForwardOnly, SendWhenNotMatched: k.SendWhenNotMatched,
 		}
 		for _, f := range k.ForwardTo {
-			one.ForwardTo = append(one.ForwardTo, broker.Forward{Destination: f.Destination, Selector: f.Selector})
+			one.ForwardTo = append(one.ForwardTo, broker.Forward{Destination: f.Destination, Selector: f.Selector, Otherwise: f.Otherwise})
 		}
 		all.Composites = append(all.Composites, one)
 	}
