@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,8 +39,9 @@ To copy dead letters, to have them out of the way, or to remove them for good, s
 }
 
 const dlqListLong = `
-List the queues that hold dead letters: how many messages each has, how long ago the
-first of its dead letters died, and where they failed.
+List the queues that hold dead letters, and those with messages to which dead letters go:
+how many messages each has, how long ago the first of its dead letters died, and where
+they failed.
 
 To tell, the first 100 messages of every queue are looked at. Where a queue has more,
 the numbers behind the places are those of the first 100.`
@@ -82,7 +84,7 @@ func printDeadLetterQueues(e *env, queues []admin.Queue) error {
 		for _, name := range slices.Sorted(maps.Keys(dl.From)) {
 			from = append(from, fmt.Sprintf("%s (%d)", name, dl.From[name]))
 		}
-		t.row(q.Name, strconv.FormatInt(q.Messages, 10), strconv.FormatInt(q.Consumers, 10), moment(dl.Oldest), age(dl.Oldest, now), strings.Join(from, ", "))
+		t.row(q.Name, strconv.FormatInt(q.Messages, 10), strconv.FormatInt(q.Consumers, 10), moment(dl.Oldest), age(dl.Oldest, now), cmp.Or(strings.Join(from, ", "), "-"))
 	}
 	if err := t.flush(); err != nil || !sampled {
 		return err

@@ -34,6 +34,7 @@ with dead letters.`
 const dlqShowExample = `
   nixie dlq show
   nixie dlq show DLQ.ORDERS --limit 20
+  nixie dlq show --selector "dlqDeliveryFailureCause LIKE '%no customer%'"
   nixie dlq show ID:app-40001-1700000000000-1:1:1:1:7
   nixie dlq show DLQ.ORDERS ID:app-40001-1700000000000-1:1:1:1:7 --json`
 
@@ -64,7 +65,7 @@ func dlqShowCommand(e *env) *cobra.Command {
 			if r.asJSON {
 				return printJSON(e.out, page)
 			}
-			return r.printPage(page)
+			return r.printPage(&p, page)
 		},
 	}
 	r = remoteFlags(e, c)
@@ -74,13 +75,15 @@ func dlqShowCommand(e *env) *cobra.Command {
 
 // pageFlags say which part of a place's messages is shown.
 type pageFlags struct {
-	limit int
-	after string
+	limit    int
+	after    string
+	selector string
 }
 
 func (p *pageFlags) add(c *cobra.Command) {
 	c.Flags().IntVar(&p.limit, "limit", admin.DefaultPageMessages, "show so `many` messages at the most")
 	c.Flags().StringVar(&p.after, "after", "", "go on behind the `cursor` that the last line of a page tells")
+	c.Flags().StringVar(&p.selector, "selector", "", "show those that a JMS `selector` fits, at any depth, e.g. \"JMSType = 'order' AND region = 'eu'\"")
 }
 
 // showMessage prints everything about one message of the place at path.
@@ -104,15 +107,17 @@ func (r *remote) page(ctx context.Context, path string, p *pageFlags) (*admin.Pa
 	if p.after != "" {
 		q.Set("after", p.after)
 	}
+	if p.selector != "" {
+		q.Set("selector", p.selector)
+	}
 	var page admin.Page
 	return &page, r.get(ctx, path+"/messages?"+q.Encode(), &page)
 }
 
-func (r *remote) printPage(page *admin.Page) error {
+func (r *remote) printPage(p *pageFlags, page *admin.Page) error {
 	w := r.e.out
 	if len(page.Messages) == 0 {
-		_, err := fmt.Fprintf(w, "%s is empty\n", oneLine(page.Queue))
-		return err
+		return p.printNone(w, page)
 	}
 	t := newTable(w, "ID", "DIED", "FROM", "ATTEMPTS", "STATE", "CAUSE")
 	for i := range page.Messages {
@@ -132,8 +137,25 @@ func (r *remote) printPage(page *admin.Page) error {
 	return printMore(w, page)
 }
 
+// printNone says that a page has no message.
+func (p *pageFlags) printNone(w io.Writer, page *admin.Page) error {
+	text := placeName(page.Where) + " is empty"
+	switch {
+	case page.Total > 0 && p.after != "":
+		text = fmt.Sprintf("there is no more of the %s of %s", count(page.Total, "message", "messages"), placeName(page.Where))
+	case page.Total > 0 && p.selector != "":
+		text = fmt.Sprintf("the selector fits none of the %s of %s", count(page.Total, "message", "messages"), placeName(page.Where))
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
 // printMore says how to go on behind a page that is not the last.
 func printMore(w io.Writer, page *admin.Page) error {
+	if page.Selector != "" {
+		_, err := fmt.Fprintf(w, "there may be more that the selector fits, of %d messages in all; go on with --after %s\n", page.Total, page.Next)
+		return err
+	}
 	_, err := fmt.Fprintf(w, "%d of %d messages; go on with --after %s\n", len(page.Messages), page.Total, page.Next)
 	return err
 }

@@ -12,13 +12,17 @@ import (
 func queueCommand(e *env) *cobra.Command {
 	c := group("queue", "See and change what is in the queues of a running broker", `
 See what is in the queues, and the durable subscriptions, of a running broker, move or
-copy messages elsewhere, or remove them.`, `
+copy messages elsewhere, or remove them; stop a queue's handing out for a while; delete
+what nobody needs any more.`, `
   nixie queue list
   nixie queue list --json --broker http://10.0.0.5:8161
   nixie queue show ORDERS                         which messages wait, and until when
   nixie queue move ORDERS ORDERS.PARKED --all     have them out of the way
-  nixie queue purge ORDERS --dry-run              how many would be removed`)
-	c.AddCommand(queueListCommand(e), queueShowCommand(e), queueMoveCommand(e), queueCopyCommand(e), queuePurgeCommand(e))
+  nixie queue purge ORDERS --dry-run              how many would be removed
+  nixie queue pause ORDERS                        nobody is handed anything
+  nixie queue delete ORDRES                       it was a typing error`)
+	c.AddCommand(queueListCommand(e), queueShowCommand(e), queueMoveCommand(e), queueCopyCommand(e), queuePurgeCommand(e),
+		queuePauseCommand(e), queueResumeCommand(e), queueDeleteCommand(e))
 	return c
 }
 
@@ -75,6 +79,11 @@ func printQueues(e *env, all *admin.Destinations) error {
 		}
 		if err := t.flush(); err != nil {
 			return err
+		}
+	}
+	for i := range all.Queues {
+		if all.Queues[i].Paused {
+			fmt.Fprintf(e.out, "%s is paused\n", oneLine(all.Queues[i].Name)) // an error shows at the flush
 		}
 	}
 	var durable []*admin.Subscription

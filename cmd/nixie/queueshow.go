@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -28,6 +27,7 @@ Nothing is consumed, and nothing changes.`
 const queueShowExample = `
   nixie queue show ORDERS
   nixie queue show ORDERS ID:app-40001-1700000000000-1:1:1:1:7
+  nixie queue show ORDERS --selector "customer = '4711'"
   nixie queue show --client reader-1 --subscription daily
   nixie queue show ORDERS --json | jq '.messages[] | select(.state == "scheduled") | .due'`
 
@@ -58,7 +58,7 @@ func queueShowCommand(e *env) *cobra.Command {
 			if r.asJSON {
 				return printJSON(e.out, page)
 			}
-			return printWaiting(e, page)
+			return printWaiting(e, &p, page)
 		},
 	}
 	r = remoteFlags(e, c)
@@ -67,10 +67,9 @@ func queueShowCommand(e *env) *cobra.Command {
 	return c
 }
 
-func printWaiting(e *env, page *admin.Page) error {
+func printWaiting(e *env, p *pageFlags, page *admin.Page) error {
 	if len(page.Messages) == 0 {
-		_, err := fmt.Fprintf(e.out, "%s is empty\n", placeName(page.Where))
-		return err
+		return p.printNone(e.out, page)
 	}
 	t := newTable(e.out, "ID", "STATE", "ATTEMPTS", "FAILURES", "DUE", "EXPIRES", "BYTES")
 	for i := range page.Messages {

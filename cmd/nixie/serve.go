@@ -13,7 +13,9 @@ import (
 	"syscall"
 
 	"github.com/nixiemq/nixie/internal/admin"
+	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/jolokia"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/policy"
 	"github.com/nixiemq/nixie/internal/protocol/openwire"
@@ -152,6 +154,7 @@ func surprises(log *slog.Logger, file string, r policy.Report) {
 // stop.
 func adminOf(ctx context.Context, log *slog.Logger) func(*server.Server) http.Handler {
 	return func(s *server.Server) http.Handler {
+		poster := &openwire.Poster{Broker: s.Broker, Clock: clock.System{}}
 		h, err := admin.New(admin.Options{
 			Broker:      s.Broker,
 			Access:      s.Access(),
@@ -171,6 +174,13 @@ func adminOf(ctx context.Context, log *slog.Logger) func(*server.Server) http.Ha
 				return admin.Body{Text: shown.Text, Bytes: shown.Bytes, Cut: shown.Cut}, err
 			},
 			Properties: openwire.Properties,
+			Send:       poster.Send,
+			Connectors: func() (all []jolokia.Connector) {
+				for _, a := range s.Addresses() {
+					all = append(all, jolokia.Connector{Name: a[0], URI: a[1]})
+				}
+				return all
+			},
 		})
 		if err != nil {
 			panic("a server that has started has a broker: " + err.Error())

@@ -184,6 +184,13 @@ func TestDeadLetterQueuesAreFound(t *testing.T) {
 		if dl.Sampled != 5 || dl.Found != 5 || dl.Oldest.IsZero() {
 			h.t.Errorf("sample is %+v", dl)
 		}
+		// What applications send to a dead letter queue themselves is no dead letter, and found.
+		h.post("/api/v1/queues/ActiveMQ.DLQ/purge", "", &admin.Purged{})
+		c.send("ActiveMQ.DLQ", "by hand")
+		h.get("/api/v1/dead-letter-queues", &got)
+		if len(got.Queues) != 1 || got.Queues[0].Messages != 1 || got.Queues[0].DeadLetters.Found != 0 {
+			h.t.Errorf("found %+v", got.Queues)
+		}
 	})
 }
 
@@ -544,6 +551,7 @@ func TestDurableSubscriptionsByHand(t *testing.T) {
 			h.t.Errorf("moved %+v, purged %+v", moved, purged)
 		}
 		h.refused(h.do("POST", "/api/v1/subscriptions/nobody/a/purge", ""), 404, "not-found")
+		h.refused(h.do("POST", "/api/v1/subscriptions/nobody/a/delete", ""), 404, "not-found")
 		h.refused(h.do("POST", path+"/move", `{"to":"topic://NOBODY","all":true}`), 409, "wrong-state")
 	})
 }

@@ -3,6 +3,8 @@ package admin_test
 import (
 	"fmt"
 	"math"
+	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,5 +58,30 @@ func TestMoveConnections(t *testing.T) {
 	})
 	inHouse(t, nil, func(h *house) {
 		h.refused(h.do("POST", "/api/v1/connections/move", `{"count":3}`), 409, "wrong-state")
+	})
+}
+
+// Who is connected is listed with what it has open, and can be sent away.
+func TestConnectionsAreListedAndEnded(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		k := c.consume("ORDERS", func(s *broker.ConsumerSpec) { s.Selector, s.Prefetch = "a = 1", 7 })
+		c.c.AddProducer(c.id+":1:8", message.Destination{Kind: message.Topic, Name: "NEWS"})
+		c.c.AddProducer(c.id+":1:9", message.Destination{})
+		var all admin.Connections
+		h.get("/api/v1/connections", &all)
+		want := []admin.Connection{{ID: c.id, ClientID: "app", Address: "10.0.0.7:5000", Protocol: "openwire",
+			Consumers: []admin.Consumer{{ID: k, Destination: "queue://ORDERS", Prefetch: 7, Selector: "a = 1"}},
+			Producers: []admin.Producer{{ID: c.id + ":1:8", Destination: "topic://NEWS"}, {ID: c.id + ":1:9"}}}}
+		if d := cmp.Diff(want, all.Connections); d != "" {
+			h.t.Errorf("(-want +got):\n%s", d)
+		}
+		var ended admin.ClosedConnection
+		h.post("/api/v1/connections/"+url.PathEscape(c.id)+"/close", "", &ended)
+		if ended.ID != c.id || !c.kicked.Load() {
+			h.t.Errorf("ended %+v, its connection: %v", ended, c.kicked.Load())
+		}
+		h.refused(h.do(http.MethodPost, "/api/v1/connections/ID:nope/close", ""), 404, "not-found")
 	})
 }

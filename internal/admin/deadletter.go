@@ -10,7 +10,8 @@ import (
 )
 
 // DeadLetterQueues is the reply of /api/v1/dead-letter-queues: the queues that
-// have a dead letter among the first SampleMessages.
+// have a dead letter among the first SampleMessages, and those that have messages
+// and are where dead letters go.
 type DeadLetterQueues struct {
 	Queues []Queue `json:"queues"`
 }
@@ -32,7 +33,7 @@ func (s *surface) deadLetterQueues(r *http.Request) (any, error) {
 		return nil, err
 	}
 	reply := DeadLetterQueues{Queues: []Queue{}}
-	all := s.b.Queues()
+	all, targets := s.b.Queues(), s.b.DeadLetterQueues()
 	for i := range all {
 		if all[i].Messages == 0 {
 			continue
@@ -40,6 +41,9 @@ func (s *surface) deadLetterQueues(r *http.Request) (any, error) {
 		found, err := s.sample(r.Context(), broker.At(all[i].Name))
 		if err != nil {
 			return nil, err
+		}
+		if found == nil && targets[all[i].Name] { // what applications themselves have sent there
+			found = &DeadLetters{Sampled: int(min(all[i].Messages, SampleMessages)), From: map[string]int{}}
 		}
 		if found != nil {
 			q := queueOf(&all[i])

@@ -50,6 +50,8 @@ type Queue struct {
 	// before it where it is temporary.
 	Name      string `json:"name"`
 	Temporary bool   `json:"temporary,omitempty"`
+	// Paused says that it hands out nothing until it is resumed.
+	Paused bool `json:"paused,omitempty"`
 	Counts
 	// Limit tells how far it is from the limit that stops its producers; nil: it has none.
 	Limit *Limit `json:"limit,omitempty"`
@@ -111,7 +113,7 @@ func countsOf(st *broker.QueueStatus) Counts {
 }
 
 func queueOf(st *broker.QueueStatus) Queue {
-	return Queue{Name: nameOf(st.Name), Temporary: st.Name.IsTemporary(), Counts: countsOf(st), Limit: limitOf(st.Limit)}
+	return Queue{Name: nameOf(st.Name), Temporary: st.Name.IsTemporary(), Paused: st.Paused, Counts: countsOf(st), Limit: limitOf(st.Limit)}
 }
 
 // tempQueue is what stands before the name of a temporary queue.
@@ -185,11 +187,8 @@ func (s *surface) queue(r *http.Request) (any, error) {
 
 // statusOf is the status of one queue; message.ErrNotFound if there is none.
 func (s *surface) statusOf(name message.Destination) (*broker.QueueStatus, error) {
-	all := s.b.Queues()
-	for i := range all {
-		if all[i].Name == name {
-			return &all[i], nil
-		}
+	if st, ok := s.b.Status(name); ok {
+		return &st, nil
 	}
 	return nil, fmt.Errorf("%s does not exist: %w", name, message.ErrNotFound)
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,6 +182,8 @@ type client struct {
 	id  string
 	seq int64
 
+	kicked atomic.Bool
+
 	mu  sync.Mutex
 	got []broker.Delivery
 }
@@ -208,7 +211,7 @@ func (h *house) client() *client {
 	h.n++
 	c := &client{h: h, id: fmt.Sprintf("ID:host-%d", h.n)}
 	conn, err := h.broker.Connect(h.t.Context(), broker.ClientInfo{ID: c.id, ClientID: "app", Address: "10.0.0.7:5000", Protocol: "openwire",
-		Kick: func(error) {}}, c)
+		Kick: func(error) { c.kicked.Store(true) }}, c)
 	if err != nil {
 		h.t.Fatal(err)
 	}

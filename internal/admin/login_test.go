@@ -50,6 +50,9 @@ func TestLogin(t *testing.T) {
 			{"", "GET", "/api/v1", 401},
 			{"", "POST", "/api/v1/queues/OPEN/purge", 401},
 			{"sam:wrong", "GET", "/api/v1", 401},
+			{"", "GET", "/api/jolokia/version", 401},
+			{"sam:wrong", "GET", "/console/jolokia", 401},
+			{"sam:s", "GET", "/console/jolokia", 200},
 			{"tom:s", "GET", "/api/v1", 401},
 			{"sam:s", "GET", "/metrics", 200},
 			{"sam:s", "GET", "/api/v1/destinations", 200},
@@ -67,6 +70,17 @@ func TestLogin(t *testing.T) {
 			}
 			if asked := w.Header().Get("WWW-Authenticate") != ""; asked != (tt.status == http.StatusUnauthorized) {
 				t.Errorf("%s as %q: asks for a login: %t", tt.path, tt.user, asked)
+			}
+		}
+		for path, status := range map[string]int{
+			"/read/" + queueBean + "SHUT/QueueSize": 200,
+			"/exec/" + queueBean + "OPEN/browse()":  200,
+			"/exec/" + queueBean + "SHUT/browse()":  403,
+			"/exec/" + queueBean + "OPEN/purge()":   403,
+			"/exec/" + brokerBean + "/addQueue/X":   403,
+		} {
+			if s := h.ask(path, as("sam:s")...); s.Status != status {
+				t.Errorf("sam asks %s: %+v, want %d", path, s, status)
 			}
 		}
 		text := h.refused(h.do("POST", "/api/v1/queues/OPEN/purge", "", as("sam:s")...), http.StatusForbidden, "denied")

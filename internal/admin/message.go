@@ -16,7 +16,10 @@ import (
 type Page struct {
 	Where
 	Messages []Message `json:"messages"`
-	// Total is how many there are in all, on this page and on others (C19).
+	// Selector is what was asked for; Messages are those that it fits.
+	Selector string `json:"selector,omitempty"`
+	// Total is how many there are in all, on this page and on others (C19), whatever a
+	// selector fits.
 	Total int64 `json:"total"`
 	// Next is what to ask for behind this page, as ?after=; empty: there is no more.
 	Next string `json:"next,omitempty"`
@@ -100,7 +103,7 @@ type Body struct {
 }
 
 func (s *surface) messages(r *http.Request) (any, error) {
-	if err := query(r, "after", "limit"); err != nil {
+	if err := query(r, "after", "limit", "selector"); err != nil {
 		return nil, err
 	}
 	at, err := parseCursor(r.URL.Query().Get("after"))
@@ -115,7 +118,8 @@ func (s *surface) messages(r *http.Request) (any, error) {
 	if err := s.mayRead(r, place); err != nil {
 		return nil, err
 	}
-	entries, next, err := s.b.Look(r.Context(), place, at, limit)
+	selector := r.URL.Query().Get("selector")
+	entries, next, err := s.b.Search(r.Context(), place, at, limit, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +127,7 @@ func (s *surface) messages(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := Page{Where: whereOf(place), Messages: make([]Message, len(entries)), Total: total, Next: formatCursor(next)}
+	page := Page{Where: whereOf(place), Messages: make([]Message, len(entries)), Selector: selector, Total: total, Next: formatCursor(next)}
 	for i := range entries {
 		m, err := s.b.Header(&entries[i])
 		page.Messages[i] = s.describe(&entries[i], m, err)

@@ -44,10 +44,10 @@ type collector struct {
 
 // brokerDescs are the metrics of the whole broker.
 type brokerDescs struct {
-	info, connections, memory, free, total, used, refusing, queues, scheduled, topics, subscriptions *prometheus.Desc
-	transactions, waiting, waits, waitSeconds                                                        *prometheus.Desc
-	failures, discards                                                                               *prometheus.Desc
-	events                                                                                           map[broker.EventKind]*prometheus.Desc
+	info, connections, memory, free, total, used, refusing, queues, paused, scheduled, topics, subscriptions *prometheus.Desc
+	transactions, waiting, waits, waitSeconds                                                                *prometheus.Desc
+	failures, discards                                                                                       *prometheus.Desc
+	events                                                                                                   map[broker.EventKind]*prometheus.Desc
 }
 
 // destinationDescs are the metrics of a queue, or of a subscription.
@@ -107,6 +107,7 @@ func newCollector(s *surface) *collector {
 		waits:         desc("nixie_waits_total", "Sends and commits that had to wait for room."),
 		waitSeconds:   desc("nixie_wait_seconds_total", "How long they have waited together, but for those that still wait."),
 		queues:        desc("nixie_queues", "Queues that exist."),
+		paused:        desc("nixie_queues_paused", "Queues that someone has paused: they hand out nothing."),
 		scheduled:     desc("nixie_scheduled_messages", "Messages that wait for the time that their producer wants."),
 		topics:        desc("nixie_topics", "Topics that are known."),
 		subscriptions: desc("nixie_subscriptions", "Subscriptions to topics that exist."),

@@ -12,6 +12,7 @@ import (
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/config"
+	"github.com/nixiemq/nixie/internal/jolokia"
 	"github.com/nixiemq/nixie/internal/message"
 )
 
@@ -68,6 +69,10 @@ type Options struct {
 	// added, to values that encoding/json takes; nil: those that the broker has
 	// added.
 	Properties func(*message.Message) (map[string]any, error)
+	// Connectors lists the broker's listeners; nil: they are not known.
+	Connectors func() []jolokia.Connector
+	// Send sends a text message for people; nil: nobody can.
+	Send func(ctx context.Context, to message.Destination, headers map[string]any, text string) (id string, err error)
 }
 
 // Space is the room on the disk under the store, in bytes; all zero where there is
@@ -111,5 +116,9 @@ func New(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.routes(metrics), nil
+	beans, err := s.beans()
+	if err != nil {
+		return nil, err
+	}
+	return s.routes(metrics, beans), nil
 }

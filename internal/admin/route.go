@@ -21,7 +21,7 @@ type call func(*http.Request) (any, error)
 
 // routes is the table of everything that is served. Names in a path are one
 // segment each: what is special in it, a slash above all, is written as %2F.
-func (s *surface) routes(metrics http.Handler) http.Handler {
+func (s *surface) routes(metrics, beans http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	text := func(path string, h http.Handler) {
 		mux.Handle(path, only(http.MethodGet, h))
@@ -44,7 +44,9 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 	post("/api/v1/transactions/{id}/rollback", s.rollbackTransaction)
 	post("/api/v1/transactions/{id}/forget", s.forgetTransaction)
 	post("/api/v1/reload", s.reload)
+	get("/api/v1/connections", s.connections)
 	post("/api/v1/connections/move", s.moveConnections)
+	post("/api/v1/connections/{id}/close", s.closeConnection)
 	get("/api/v1/policy", s.explain)
 	get("/api/v1/policy/simulate", s.simulate)
 	get("/api/v1/policy/lint", s.lint)
@@ -55,14 +57,25 @@ func (s *surface) routes(metrics http.Handler) http.Handler {
 		post(place+"/move", s.move)
 		post(place+"/copy", s.copy)
 		post(place+"/purge", s.purge)
+		post(place+"/delete", s.remove)
 	}
+	post("/api/v1/queues/{queue}/pause", s.pause)
+	post("/api/v1/queues/{queue}/resume", s.resume)
+	post("/api/v1/topics/{topic}/delete", s.removeTopic)
 	mux.HandleFunc("/", notServed)
 
 	guard := http.NewCrossOriginProtection()
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeError(w, http.StatusForbidden, kindOf(message.ErrDenied), "a page of another origin may not change anything here")
 	}))
-	return guard.Handler(mux)
+	rest := guard.Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isForBeans(r) { // who has rules of its own for paths, and for pages of other origins
+			beans.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
 }
 
 // notServed answers what has no route.

@@ -59,14 +59,18 @@ type series struct {
 func (c *collector) collectQueues(ch chan<- prometheus.Metric) {
 	all := c.s.b.Queues()
 	gauge(ch, c.broker.queues, float64(len(all)))
-	list := newSeriesList()
+	list, paused := newSeriesList(), 0
 	for i := range all {
+		if all[i].Paused {
+			paused++
+		}
 		if st := &all[i]; st.Name.IsTemporary() {
 			list.add(countsOf(st), true, temporary)
 		} else {
 			list.add(countsOf(st), false, plain(st.Name.Name))
 		}
 	}
+	gauge(ch, c.broker.paused, float64(paused))
 	c.queue.collect(ch, list.seated(&c.queues, others))
 }
 

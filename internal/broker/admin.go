@@ -18,6 +18,7 @@ type QueueStatus struct {
 	Messages     int64 // in it, also those out at consumers
 	Bytes        int64 // of those that outlive the process
 	Durable      bool
+	Paused       bool // it hands out nothing
 	Stats        queue.Stats
 	Limit        *LimitStatus // of a queue; nil: it has none
 }
@@ -65,6 +66,15 @@ func (b *Broker) Queues() []QueueStatus {
 	return all
 }
 
+// Status tells the status of one queue; false where there is none.
+func (b *Broker) Status(queue message.Destination) (QueueStatus, bool) {
+	d := b.known(queue)
+	if d == nil {
+		return QueueStatus{}, false
+	}
+	return d.status(), true
+}
+
 // Topics lists the topics that are known, sorted by name.
 func (b *Broker) Topics() []message.Destination { return b.names(true) }
 
@@ -89,15 +99,18 @@ func (b *Broker) Connections() int {
 	return len(b.connections)
 }
 
-// MemoryBytes is what messages take in memory.
+// MemoryBytes is what messages take in memory, MemoryLimit what they may.
 func (b *Broker) MemoryBytes() int64 { return b.memory.used.Load() }
+
+// MemoryLimit: see MemoryBytes.
+func (b *Broker) MemoryLimit() int64 { return b.memory.limit }
 
 func (d *destination) status() QueueStatus {
 	st := QueueStatus{Name: d.name, Durable: d.durable, Stats: d.snapshot()}
 	st.Messages = st.Stats.Waiting + st.Stats.Out + st.Stats.Scheduled
 	st.Bytes = d.b.o.Records.Count(d.id).Bytes
 	if d.sub == nil {
-		st.Limit = d.b.Limit(d.name)
+		st.Limit, st.Paused = d.b.Limit(d.name), d.b.isPaused(d.name)
 	}
 	return st
 }
@@ -151,6 +164,45 @@ func (b *Broker) Look(ctx context.Context, place Place, at Cursor, n int) ([]Pee
 		return nil, at, err
 	}
 	return d.look(ctx, at, n)
+}
+
+// Search is Look for the entries that a selector fits, however deep they lie; empty: all.
+// One whose message cannot be read is listed, too: nobody can tell.
+func (b *Broker) Search(ctx context.Context, place Place, at Cursor, n int, selector string) ([]Peek, Cursor, error) {
+	if selector == "" {
+		return b.Look(ctx, place, at, n)
+	}
+	d, err := b.find(place)
+	if err != nil {
+		return nil, at, err
+	}
+	w, err := d.wanted(Selection{Selector: selector})
+	if err != nil {
+		return nil, at, err
+	}
+	var found []Peek
+	for !at.End {
+		page, next, err := d.look(ctx, at, b.o.Limits.BrowseEntries)
+		if err != nil {
+			return nil, at, err
+		}
+		at = next
+		for i := range page {
+			p := &page[i]
+			if ctx.Err() != nil { // a selector may take its time
+				return nil, at, context.Cause(ctx)
+			}
+			w.err = nil
+			meant, _ := w.fits(p.Entry.ID, p.Counter, func() (*message.Message, error) { return b.Header(p) })
+			if !meant && w.err == nil {
+				continue
+			}
+			if found = append(found, *p); len(found) == n {
+				return found, Cursor{Lane: p.Lane, After: p.Entry.Position}, nil
+			}
+		}
+	}
+	return found, at, nil
 }
 
 // Read gets the message of an entry that Look listed.

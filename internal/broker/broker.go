@@ -66,6 +66,7 @@ type Broker struct {
 	routes        map[message.Destination][]*subscription // of topics, until a subscription comes or goes
 	virtual       map[virtualKey][]message.Destination    // queues of virtual topics, until a queue comes or goes
 	lost          map[message.Destination]bool            // queues that are to be opened anew
+	paused        map[message.Destination]bool            // queues that hand out nothing
 	connections   map[string]*Connection
 	clientIDs     map[string]*Connection
 	patterns      map[*consumer]bool // queue consumers that attach to queues yet to come
@@ -113,6 +114,7 @@ func New(o Options) (*Broker, error) {
 		routes:      map[message.Destination][]*subscription{},
 		virtual:     map[virtualKey][]message.Destination{},
 		lost:        map[message.Destination]bool{},
+		paused:      map[message.Destination]bool{},
 		connections: map[string]*Connection{},
 		clientIDs:   map[string]*Connection{},
 		patterns:    map[*consumer]bool{},
@@ -363,6 +365,7 @@ func (b *Broker) dropQueue(ctx context.Context, d *destination) error {
 		clear(b.virtual)
 	}
 	b.temps.remove(d.name)
+	delete(b.paused, d.name)
 	b.mu.Unlock()
 	return b.discard(ctx, d)
 }

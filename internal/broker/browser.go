@@ -16,6 +16,7 @@ import (
 // A Peek is an entry of a queue as someone sees it who only looks.
 type Peek struct {
 	Entry   message.Entry
+	Lane    uint8 // of the queue, in which it is
 	Counts  message.Counts
 	Counter int    // what a client would be told at a delivery now
 	State   string // waiting, returned, scheduled, out, in-transaction
@@ -43,7 +44,7 @@ func (d *destination) look(ctx context.Context, at Cursor, n int) ([]Peek, Curso
 			return nil, at, err
 		}
 		if len(mixed) > 0 {
-			page = append(page, mixed...)
+			page = append(page, inLane(mixed, at.Lane)...)
 			at.After = mixed[len(mixed)-1].Entry.Position
 			continue
 		}
@@ -61,11 +62,19 @@ func (d *destination) look(ctx context.Context, at Cursor, n int) ([]Peek, Curso
 			at = Cursor{Lane: at.Lane + 1}
 			continue
 		}
-		page = append(page, more...)
+		page = append(page, inLane(more, at.Lane)...)
 		at.After = more[len(more)-1].Entry.Position
 	}
 	at.End = at.Lane >= 10
 	return page, at, nil
+}
+
+// inLane notes in which lane entries are.
+func inLane(page []Peek, lane uint8) []Peek {
+	for i := range page {
+		page[i].Lane = lane
+	}
+	return page
 }
 
 // mixed lists entries of a lane of which some that the window has passed are in the

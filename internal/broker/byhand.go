@@ -123,29 +123,38 @@ func IsDeadLetter(e *message.Entry) bool { return queue.IsDeadLetter(e) }
 // forDeadLetters reports whether a destination is declared to be a dead letter queue, or
 // dead letters of what there is now would go there.
 func (b *Broker) forDeadLetters(name message.Destination) bool {
-	return b.policy(name).Rules.DeadLetterQueue || b.getsDeadLetters(name)
+	return b.policy(name).Rules.DeadLetterQueue || b.DeadLetterQueues()[name]
 }
 
-// getsDeadLetters reports whether dead letters of what there is now would go to name.
-func (b *Broker) getsDeadLetters(name message.Destination) bool {
+// DeadLetterQueues are the destinations that dead letters of what there is now would go
+// to, those of others than themselves, and the queues that are declared to be for them.
+func (b *Broker) DeadLetterQueues() map[message.Destination]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	target := func(d *destination) bool {
+	all := map[message.Destination]bool{}
+	add := func(d *destination) {
 		r := d.rulesNow()
-		return r.DeadLetter.Target(d.options.Destination, d.options.Subscription) == name ||
-			r.Expiry.Kind != redelivery.UnsetStrategy && r.Expiry.Target(d.options.Destination, d.options.Subscription) == name
+		if target := r.DeadLetter.Target(d.options.Destination, d.options.Subscription); target != d.name {
+			all[target] = true
+		}
+		if r.Expiry.Kind != redelivery.UnsetStrategy {
+			if target := r.Expiry.Target(d.options.Destination, d.options.Subscription); target != d.name {
+				all[target] = true
+			}
+		}
+		if d.sub == nil && r.DeadLetterQueue {
+			all[d.name] = true
+		}
 	}
 	for _, d := range b.queues {
-		if d.name != name && target(d) {
-			return true
-		}
+		add(d)
 	}
 	for _, s := range b.subscriptions {
-		if s.durable && target(s.d) {
-			return true
+		if s.durable {
+			add(s.d)
 		}
 	}
-	return false
+	return all
 }
 
 // takesBack reports whether a dead letter that goes back to a destination is kept

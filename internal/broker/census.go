@@ -2,6 +2,7 @@ package broker
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -179,6 +180,19 @@ func (b *Broker) ClientsOpen() []ClientInfo {
 	b.mu.Unlock()
 	slices.SortFunc(all, func(x, y ClientInfo) int { return cmp.Compare(x.ID, y.ID) })
 	return all
+}
+
+// EndConnection ends a client's connection by its id; ErrNotFound where there is none.
+// It is as if it had been lost: what the client had comes back to its queues.
+func (b *Broker) EndConnection(id string, reason error) error {
+	b.mu.Lock()
+	c := b.connections[id]
+	b.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("connection %s: %w", id, message.ErrNotFound)
+	}
+	c.info.Kick(reason)
+	return nil
 }
 
 // Names lists the queues and topics there are, but for temporary ones, sorted.

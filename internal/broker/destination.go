@@ -84,6 +84,7 @@ func (b *Broker) newDestination(name message.Destination, sub *subscription, id 
 		Backlog:     policy.Backlog,
 		Slow:        policy.Slow.limits(),
 		OneByOne:    policy.OneByOne,
+		Paused:      sub == nil && b.isPaused(name),
 	}
 	d.options.Read = d.header
 	d.rules, d.exclusive = policy.Rules, policy.Exclusive

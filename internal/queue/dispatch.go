@@ -13,12 +13,12 @@ func (m *Machine) dispatch() {
 			m.settleAhead(l)
 		}
 	}
-	for again := m.anyRoom() && m.gathersUntil == 0; again; {
+	for again := m.handsOut() && m.anyRoom(); again; {
 		before := m.lookBacks
 		m.offerAll()
 		again = m.lookBacks != before // a group ended, and is for those who had passed it over
 	}
-	m.wantTimes(m.behind() && m.anyRoom())
+	m.wantTimes(m.behind() && !m.o.Paused && m.anyRoom())
 	for _, l := range m.lanes {
 		if l != nil {
 			if len(l.fresh) > 0 || l.search.page != nil { // nobody was to be shown it

@@ -41,6 +41,8 @@ type Options struct {
 	// OneByOne fills the window of one consumer before the next of its priority is
 	// given anything; else they have their turns (policyEntry strictOrderDispatch).
 	OneByOne bool
+	// Paused hands out nothing: see Pause.
+	Paused bool
 	// Window is how many waiting items of a lane are kept in memory at the most.
 	Window int
 	// AckTimeout is how long a message may be at a consumer without acknowledgement,
@@ -96,7 +98,7 @@ type Machine struct {
 	txs          map[string][]*Item
 	producers    producers
 	groups       groups
-	gathersUntil int64            // 0: it hands out
+	gathersUntil int64            // 0: it does not wait for consumers
 	purges       bool             // nothing that is there is kept (Bounds.Purge)
 	newest       map[string]*Item // of a last-value queue, those that wait in memory, by value
 	due          itemHeap         // scheduled items, by when they may go
@@ -257,6 +259,8 @@ func (m *Machine) apply(c Command) {
 		m.setAckTimeout(c.AckTimeout)
 		m.setBacklog(c.Backlog)
 		m.setSlow(c.Slow)
+	case Pause:
+		m.pause(c.On)
 	case Tick:
 	}
 	m.pass()

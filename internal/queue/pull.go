@@ -44,7 +44,7 @@ func (m *Machine) granted(k *Consumer) {
 // endPulls answers the wishes whose time has passed with "nothing", unless a page
 // is on its way that may serve them, or the consumer has not been shown everything.
 func (m *Machine) endPulls() {
-	if len(m.pulls) == 0 || m.behind() || slices.ContainsFunc(m.lanes[:], func(l *lane) bool { return l != nil && l.paging }) {
+	if len(m.pulls) == 0 || m.behind() && !m.o.Paused || slices.ContainsFunc(m.lanes[:], func(l *lane) bool { return l != nil && l.paging }) {
 		return
 	}
 	m.pulls = slices.DeleteFunc(m.pulls, func(p pull) bool {
@@ -60,7 +60,7 @@ func (m *Machine) endPulls() {
 // mayFind reports whether there may be something for a consumer at which it has not
 // looked yet.
 func (m *Machine) mayFind(c *Consumer) bool {
-	if !c.room() || !m.exclusively(c) || m.gathersUntil != 0 {
+	if !c.room() || !m.exclusively(c) || !m.handsOut() {
 		return false
 	}
 	return c.Selector != nil && m.exhausted(c) || slices.ContainsFunc(m.lanes[:], func(l *lane) bool { return l != nil && l.hides(c) })

@@ -39,6 +39,8 @@ var commands = map[string]func(*script, *args){
 	"purge":          (*script).cmdPurge,
 	"move":           (*script).cmdMove,
 	"gone":           (*script).cmdGone,
+	"pause":          func(s *script, _ *args) { s.apply(Pause{On: true}) },
+	"resume":         func(s *script, _ *args) { s.apply(Pause{}) },
 	"browse":         (*script).cmdBrowse,
 	"story":          (*script).cmdStory,
 	"spoil":          func(s *script, a *args) { delete(s.messages, a.positions()[0]) },

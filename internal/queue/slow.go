@@ -75,6 +75,9 @@ func (m *Machine) watchSlow() {
 		return
 	}
 	waiting := int(m.waitingNow())
+	if m.o.Paused {
+		waiting = 0 // for nobody
+	}
 	for _, c := range m.consumers {
 		switch {
 		case c.Prefetch == 0 || c.aborted:

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,6 +225,15 @@ func (s *Server) Ready() string {
 	}
 	fmt.Fprintf(&b, " admin=%s data=%s", admin, s.o.Config.DataDir)
 	return b.String()
+}
+
+// Addresses lists the listeners, as name and URI, with the ports that they have.
+func (s *Server) Addresses() [][2]string {
+	all := make([][2]string, len(s.listeners))
+	for i, l := range s.listeners {
+		all[i] = [2]string{cmp.Or(l.config.Name, l.config.Protocol), l.uri()}
+	}
+	return all
 }
 
 // Config is the configuration that holds: what the server was started with, and what
