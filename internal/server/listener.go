@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/config"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire"
@@ -27,8 +28,14 @@ type listener struct {
 	// moveClients sends clients to other brokers; see openwire.Server.MoveClients.
 	moveClients func(most int, dry bool) (could, sent int)
 	log         *slog.Logger
+	clock       clock.Clock
+	files       *descriptors // of the whole process
 	open        atomic.Int64 // connections
 	once        sync.Once
+
+	// Of run alone: when a refusal was last told, and how many were not told since.
+	told   time.Time
+	untold int
 }
 
 // listen opens every listener, then lets them accept.
@@ -38,7 +45,7 @@ func (s *Server) listen() error {
 		if err != nil {
 			return fmt.Errorf("listener %s: %w", c.URI, err)
 		}
-		l := &listener{config: c, net: n, log: s.o.Log}
+		l := &listener{config: c, net: n, log: s.o.Log, clock: s.o.Clock, files: s.files}
 		s.listeners = append(s.listeners, l)
 		srv, err := s.openWire(l)
 		if err != nil {
@@ -117,18 +124,35 @@ func (l *listener) run(ctx context.Context, serving *sync.WaitGroup) {
 		}
 		wait = firstAcceptWait
 		if limit := l.config.Options.MaximumConnections; limit > 0 && l.open.Load() >= int64(limit) {
-			l.log.Warn("connection refused: the listener has all that maximumConnections allows", "listener", l.uri(),
-				"peer", conn.RemoteAddr(), "maximumConnections", limit)
-			_ = conn.Close()
+			l.refuse(conn, "the listener has all that maximumConnections allows", limit)
+			continue
+		}
+		if !l.files.take() {
+			l.refuse(conn, "the process has all that its limit of open files allows, of which the store has its share: raise ulimit -n", int(l.files.clients))
 			continue
 		}
 		l.tune(conn)
 		l.open.Add(1)
 		serving.Go(func() {
+			defer l.files.give()
 			defer l.open.Add(-1)
 			l.serve(ctx, conn)
 		})
 	}
+}
+
+// refusalEvery is how often it is told that clients are refused: they come again and again.
+const refusalEvery = 10 * time.Second
+
+// refuse closes a connection for which there is no room.
+func (l *listener) refuse(conn net.Conn, why string, limit int) {
+	_ = conn.Close()
+	if now := l.clock.Now(); l.told.IsZero() || now.Sub(l.told) >= refusalEvery {
+		l.log.Warn("connection refused: "+why, "listener", l.uri(), "peer", conn.RemoteAddr(), "limit", limit, "more_like_it", l.untold)
+		l.told, l.untold = now, 0
+		return
+	}
+	l.untold++
 }
 
 // tune sets what the connector's options ask of the socket. A socket that refuses
@@ -178,7 +202,7 @@ func (s *Server) listenAdmin() error {
 		ErrorLog:          slog.NewLogLogger(s.o.Log.Handler(), slog.LevelWarn),
 	}}
 	s.serving.Go(func() {
-		if err := s.admin.server.Serve(n); err != nil && !isClosed(err) {
+		if err := s.admin.server.Serve(newBoundedListener(n, s.files.admin)); err != nil && !isClosed(err) {
 			s.o.Log.Error("admin listener", "err", err)
 		}
 	})

@@ -51,6 +51,7 @@ type Server struct {
 	advisories *openwire.Advisories
 	listeners  []*listener
 	admin      *adminListener
+	files      *descriptors
 	started    time.Time
 	config     atomic.Pointer[config.Config] // changed with reloading held
 	reloading  sync.Mutex
@@ -82,7 +83,10 @@ func Start(ctx context.Context, o Options) (_ *Server, err error) {
 			s.Stop()
 		}
 	}()
-	if s.store, err = openStore(o); err != nil {
+	if s.files, err = shareOut(openFiles()); err != nil {
+		return nil, err
+	}
+	if s.store, err = openStore(o, s.files); err != nil {
 		return nil, err
 	}
 	if s.shard, err = s.store.Acquire(ctx, 0, fmt.Sprintf("nixie %s, process %d", o.Config.BrokerName, os.Getpid())); err != nil {

@@ -10,14 +10,15 @@ import (
 )
 
 // openStore opens the engine that the configuration asks for.
-func openStore(o Options) (store.Store, error) {
+func openStore(o Options, d *descriptors) (store.Store, error) {
 	if o.Config.DataDir == config.Memory {
 		return memstore.New(memstore.Options{Clock: o.Clock}), nil
 	}
 	return pebblestore.Open(o.Config.DataDir, pebblestore.Options{
-		Logger:  o.Log,
-		Clock:   o.Clock,
-		OnFatal: o.OnFatal,
+		Logger:        o.Log,
+		Clock:         o.Clock,
+		OnFatal:       o.OnFatal,
+		MaxOpenTables: d.tables,
 	})
 }
 

@@ -27,6 +27,9 @@ type Options struct {
 	MemTableBytes int
 	// CacheBytes is for blocks read from disk; zero: DefaultCacheBytes.
 	CacheBytes int
+	// MaxOpenTables is about how many files of tables are open at a time; zero: as Pebble
+	// has it, 1,000. It goes on with fewer, slower; with 64 at the least.
+	MaxOpenTables int
 	// Limits; fields that are zero take those of DefaultLimits.
 	Limits store.Limits
 	// MergeBytes bounds what the combiner puts into one physical commit; zero:

@@ -139,6 +139,7 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		CacheSize:                   int64(s.o.CacheBytes) + (maxMemTables-1)*int64(s.o.MemTableBytes),
 		FlushDelayDeleteRange:       flushDelayDeleteRange,
+		MaxOpenFiles:                s.o.MaxOpenTables,
 	}
 	p.TargetFileSizes[0] = 16 << 20
 	p.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
