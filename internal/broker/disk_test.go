@@ -194,3 +194,61 @@ func TestStoreLimit(t *testing.T) {
 		})
 	}
 }
+
+// What is not to outlive the process goes to the disk all the same where there is no
+// memory for it. Its producers are stopped then as all others are: else they would fill
+// the disk, and the broker would end.
+func TestNonPersistentMessagesDoNotFillTheDisk(t *testing.T) {
+	passing := func(m *message.Message) { m.Persistent = false }
+	news := message.Destination{Kind: message.Topic, Name: "NEWS"}
+	for name, c := range map[string]struct {
+		to     message.Destination
+		limits Limits
+		body   string
+	}{
+		"a deep queue":        {orders, Limits{WindowEntries: 100}, "x"},
+		"no memory is left":   {orders, Limits{MessageBytes: 1 << 20}, strings.Repeat("x", 20_000)},
+		"a subscriber behind": {news, Limits{WindowEntries: 100}, "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &disk{}
+			inHouse(t, func(o *Options) { o.Space, o.Limits = d.space, c.limits }, func(h *house) {
+				p, k := h.client(), h.client()
+				id := k.consume(c.to, func(s *ConsumerSpec) { s.Prefetch = 1 })
+				refused := 0
+				for range 1000 {
+					if err := p.send(p.msg(c.to, c.body, passing), ""); errors.Is(err, message.ErrOverLimit) {
+						refused++
+					} else {
+						p.must(err)
+					}
+				}
+				if refused == 0 || refused > 990 {
+					t.Errorf("%d of 1000 messages were refused", refused)
+				}
+				if n := h.storedTransient(); n > 3 {
+					t.Errorf("%d of them are on the full disk", n)
+				}
+				got := k.take()
+				for len(got) > 0 { // consuming makes room
+					k.must(k.ack(queue.Standard, id, got[0], got[0], 1, ""))
+					got = k.take()
+				}
+				p.must(p.send(p.msg(c.to, "after", passing), ""))
+				want(t, "afterwards", k.take(), "after")
+				p.c.Close(message.Closed, "", -1)
+				k.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
+}
+
+// storedTransient counts the entries in the store that do not outlive the process.
+func (h *house) storedTransient() int {
+	h.t.Helper()
+	n := 0
+	if err := h.shard.Scan([]byte("te"), []byte("tf"), func([]byte, []byte) bool { n++; return true }); err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}

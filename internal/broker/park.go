@@ -225,7 +225,7 @@ func (c *Connection) await(p *parked, n *demand) (drop bool, err error) {
 	b.waiting.begin()
 	start := b.o.Clock.Now()
 	defer func() { b.waiting.end(b.o.Clock.Now().Sub(start)) }()
-	w := wait{c: c, n: n, start: start}
+	w := &wait{c: c, n: n, start: start, again: make(chan struct{}, 1)}
 	defer w.leave()
 	for {
 		over, overed := c.isOver()
@@ -240,9 +240,14 @@ func (c *Connection) await(p *parked, n *demand) (drop bool, err error) {
 		case dropIt, refuseIt:
 			return o.verdict == dropIt, c.refused(n, &o)
 		}
-		wake, release := b.o.Clock.At(w.meet(&o, now))
+		until, joined := w.meet(&o, now)
+		if joined {
+			continue
+		}
+		wake, release := b.o.Clock.At(until)
 		select {
 		case <-o.changed:
+		case <-w.again:
 		case <-overed:
 		case <-wake:
 		case <-p.ctx.Done():
@@ -262,15 +267,25 @@ type wait struct {
 	c     *Connection
 	n     *demand
 	start time.Time
+	again chan struct{} // holds one: there may be room
 	met   bool
-	at    *room // nil: the disk, or nothing yet
+	at    *room // in whose line it is; nil: it waits for the disk, or for nothing yet
 	since time.Time
 	warn  time.Time // when it is told next that it lasts; zero: never
 }
 
+// look has the wait look once more whether there is room.
+func (w *wait) look() {
+	select {
+	case w.again <- struct{}{}:
+	default: // it has been told, and has not looked yet
+	}
+}
+
 // meet notes what a wait is in front of at now, and returns when to look again though
-// nothing has changed; zero: never.
-func (w *wait) meet(o *obstacle, now time.Time) time.Time {
+// nothing has changed; zero: never. joined says that it has come into a line just now, and
+// must look at once: what has changed before was told to others.
+func (w *wait) meet(o *obstacle, now time.Time) (until time.Time, joined bool) {
 	every := DefaultWarnEvery
 	if o.room != nil {
 		every = o.room.flow.Load().WarnEvery
@@ -280,6 +295,8 @@ func (w *wait) meet(o *obstacle, now time.Time) time.Time {
 		w.met, w.at, w.since, w.warn = true, o.room, now, time.Time{}
 		if o.room != nil {
 			o.room.waits.begin()
+			o.room.enlist(w)
+			joined = true
 		}
 		if every > 0 {
 			w.warn = now.Add(every)
@@ -297,13 +314,14 @@ func (w *wait) meet(o *obstacle, now time.Time) time.Time {
 			next = at
 		}
 	}
-	return next
+	return next, joined
 }
 
 // leave ends the wait in front of what it was.
 func (w *wait) leave() {
 	if w.at != nil {
 		w.at.waits.end(w.c.b.o.Clock.Now().Sub(w.since))
+		w.at.delist(w)
 	}
 	w.at = nil
 }

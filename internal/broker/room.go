@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +22,7 @@ type room struct {
 	mu              sync.Mutex
 	bytes, messages int64           // let in and not counted in the destination yet
 	version         uint64          // of bytes and messages
-	changed         chan struct{}   // closed when there may be room; nil while nobody waits
+	line            []*wait         // who waits for room here, in the order in which they came
 	told            map[string]bool // what was told since it is full
 }
 
@@ -160,38 +161,58 @@ func (d *destination) afterTurn(f func(error)) {
 	}
 }
 
-// watch is closed when there may be room.
-func (r *room) watch() <-chan struct{} {
+// Those who wait for room stand in a line, and of them the first alone is woken when there
+// is some. When it leaves it has the next one woken, if there is room left. To wake a
+// thousand producers for each message that is consumed, so that one of them gets in, takes
+// more than all else that is done with a message.
+
+// enlist puts a wait at the end of the line. From then on it is woken: it has to look once
+// more whether there is room.
+func (r *room) enlist(w *wait) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.changed == nil {
-		r.changed = make(chan struct{})
-	}
-	return r.changed
+	r.line = append(r.line, w)
 }
 
-// signal has those who wait look once more.
+// delist takes a wait out of the line, and lets the next one look.
+func (r *room) delist(w *wait) {
+	r.mu.Lock()
+	if i := slices.Index(r.line, w); i == 0 {
+		r.line[0] = nil
+		r.line = r.line[1:]
+	} else if i > 0 {
+		r.line = slices.Delete(r.line, i, i+1)
+	}
+	r.mu.Unlock()
+	r.signalRoom()
+}
+
+// signal has all who wait look once more.
 func (r *room) signal() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.changed != nil {
-		close(r.changed)
-		r.changed = nil
+	for _, w := range r.line {
+		w.look()
 	}
 }
 
-// signalRoom is signal where the destination is not full.
+// signalRoom has the first who waits look once more, where the destination is not full.
 func (r *room) signalRoom() {
 	r.mu.Lock()
-	watched := r.changed != nil
+	waits := len(r.line) > 0
 	r.mu.Unlock()
-	if !watched {
+	if !waits {
 		return
 	}
 	var is fill
 	is.bytes, is.messages, _ = r.used()
-	if f := r.flow.Load(); !f.overBytes(is) && !f.overMessages(is) {
-		r.signal()
+	if f := r.flow.Load(); f.overBytes(is) || f.overMessages(is) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.line) > 0 {
+		r.line[0].look()
 	}
 }
 
@@ -236,6 +257,7 @@ type demand struct {
 	parts    []part
 	free     int                 // destinations without a limit that it goes to, too
 	stored   bool                // some of it is to be stored
+	spills   func() bool         // some of it would be stored now, for want of memory; nil: none
 	to       message.Destination // of a single send
 	producer string
 }
@@ -281,6 +303,9 @@ func (n *demand) without() []message.Destination {
 // and topic that it is routed to.
 func (b *Broker) demandOf(m *message.Message, from string) demand {
 	n := demand{stored: m.Persistent || b.scheduled(m), to: m.Destination, producer: m.ID.Producer}
+	if !n.stored {
+		n.spills = func() bool { return b.spills(m, from) }
+	}
 	if b.limited.Load() && !b.scheduled(m) && !b.manages(m) {
 		b.addDemand(&n, m, from, int64(m.SizeBytes()))
 	}
@@ -298,17 +323,33 @@ func (b *Broker) addDemand(n *demand, m *message.Message, from string, size int6
 	}
 }
 
+// spills reports whether a message that a connection sends, and that is not to outlive the
+// process, would be written to the disk all the same: there is no memory for it, or one of
+// its destinations has more than it keeps there.
+func (b *Broker) spills(m *message.Message, from string) bool {
+	if b.memory.used.Load()+int64(m.SizeBytes()) > b.memory.limit {
+		return true
+	}
+	return slices.ContainsFunc(b.targets(m, from), func(t target) bool {
+		if t.name.IsQueue() {
+			d := b.known(t.name)
+			return d != nil && d.snapshot().Deep
+		}
+		return slices.ContainsFunc(b.route(t.name), func(s *subscription) bool { return s.d.snapshot().Deep })
+	})
+}
+
 // An obstacle is what a demand meets.
 type obstacle struct {
 	verdict  verdict
 	why      error
-	room     *room         // that is full; nil: the disk
-	refuseAt time.Duration // when it is refused, counted from when it came; 0: never
-	changed  <-chan struct{}
+	room     *room           // that is full; nil: the disk
+	refuseAt time.Duration   // when it is refused, counted from when it came; 0: never
+	changed  <-chan struct{} // of the disk: closed when to ask again
 }
 
 // ask decides about a demand, without taking anything. With watch the obstacle tells
-// when to ask again.
+// when to ask again, where it is the disk.
 func (b *Broker) ask(n *demand, j judge, watch bool) (worst obstacle) {
 	j.blocks, j.failAfter = b.o.BlockWhenFull, b.o.FailAfter
 	var changed <-chan struct{}
@@ -316,8 +357,9 @@ func (b *Broker) ask(n *demand, j judge, watch bool) (worst obstacle) {
 		changed = b.disk.watch() // before it is looked at
 	}
 	var is fill
-	if n.stored {
-		is.disk, is.storePercent = b.disk.state()
+	is.disk, is.storePercent = b.disk.state()
+	if full := is.disk != nil || is.storePercent > 0; full && !n.stored && (n.spills == nil || !n.spills()) {
+		is.disk, is.storePercent = nil, 0 // it is nothing to the store
 	}
 	if len(n.parts) == 0 {
 		worst.verdict, worst.refuseAt, worst.why = j.decide(n.to, &Flow{}, is)
@@ -327,14 +369,10 @@ func (b *Broker) ask(n *demand, j judge, watch bool) (worst obstacle) {
 	dropped := 0
 	for i := range n.parts {
 		p := &n.parts[i]
-		var there <-chan struct{}
-		if watch {
-			there = p.room.watch()
-		}
 		f := p.room.flow.Load()
 		is.bytes, is.messages, p.version = p.room.used()
 		is.bytes += p.own
-		o := obstacle{room: p.room, changed: there}
+		o := obstacle{room: p.room}
 		o.verdict, o.refuseAt, o.why = j.decide(p.room.name, f, is)
 		if o.why != nil && (j.over || f.full(p.room.name, is) == nil) {
 			o.room, o.changed = nil, changed

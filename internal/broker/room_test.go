@@ -908,3 +908,58 @@ func TestVirtualTopicLeavesOutAFullQueue(t *testing.T) {
 		})
 	}
 }
+
+// Producers that wait for room get it in the order in which they came: of many the first
+// alone is woken where there is some, and the next by it.
+func TestWhoWaitsFirstForRoomHasItFirst(t *testing.T) {
+	inHouse(t, withFlows(map[string]Flow{"ORDERS": {MaxMessages: 1}}), func(h *house) {
+		k := h.client()
+		id := k.consume(orders, func(s *ConsumerSpec) { s.Prefetch = 1 })
+		first := h.client()
+		first.must(first.send(first.msg(orders, "0"), ""))
+		const n = 50
+		var wait [n]*sending
+		for i := range wait {
+			c := h.client()
+			wait[i] = c.begin(c.msg(orders, fmt.Sprint(i+1)))
+			synctest.Wait()
+		}
+		for i := range n + 1 {
+			got := k.take()
+			want(t, "next", got, fmt.Sprint(i))
+			if len(got) == 0 {
+				break
+			}
+			k.must(k.ack(queue.Standard, id, got[0], got[0], 1, ""))
+			if i+1 < n {
+				wait[i].went(t, fmt.Sprintf("message %d", i+1))
+				wait[i+1].waits(t, fmt.Sprintf("message %d", i+2))
+			}
+		}
+		h.atRest()
+		k.c.Close(message.Closed, "", -1)
+	})
+}
+
+// Room for many is taken by many, although one alone is woken.
+func TestMuchRoomLetsManyIn(t *testing.T) {
+	inHouse(t, withFlows(map[string]Flow{"ORDERS": {MaxMessages: 30}}), func(h *house) {
+		p := h.client()
+		for range 30 {
+			p.must(p.send(p.msg(orders, "old"), ""))
+		}
+		var wait [20]*sending
+		for i := range wait {
+			c := h.client()
+			wait[i] = c.begin(c.msg(orders, "new"))
+			synctest.Wait()
+		}
+		if _, err := h.broker.Purge(h.t.Context(), At(orders), Selection{}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range wait {
+			wait[i].went(t, fmt.Sprintf("message %d", i))
+		}
+		h.atRest()
+	})
+}

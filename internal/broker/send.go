@@ -40,7 +40,7 @@ func (c *Connection) Send(ctx context.Context, m *message.Message, tx string, do
 		done(c.sendLater(m, tx))
 		return
 	}
-	if c.b.free(m) && c.lined.Load() == 0 { // mostly
+	if c.b.free(m, c.info.ID) && c.lined.Load() == 0 { // mostly
 		c.route(ctx, m, nil, done)
 		return
 	}
@@ -64,9 +64,9 @@ func (c *Connection) sendWhenRoom(ctx context.Context, m *message.Message, done 
 		}})
 }
 
-// free reports whether nothing can stop a message.
-func (b *Broker) free(m *message.Message) bool {
-	return !b.limited.Load() && (b.Full() == nil || !m.Persistent && !b.scheduled(m))
+// free reports whether nothing can stop a message that a connection sends.
+func (b *Broker) free(m *message.Message, from string) bool {
+	return !b.limited.Load() && (b.Full() == nil || !m.Persistent && !b.scheduled(m) && !b.spills(m, from))
 }
 
 // route hands a message that is let in, with the room it takes (nil: none), to whoever is
@@ -186,10 +186,15 @@ func (b *Broker) chargeOrSpill(e *queue.Enqueue) {
 
 // Publish sends a message by the broker itself, to whoever has subscribed. done
 // is called when it is in the hands of every subscription's consumer, or waits for
-// one to have room.
+// one to have room. It is left out where the disk is nearly full, and it would have to be
+// written there.
 func (b *Broker) Publish(_ context.Context, m *message.Message, done func(error)) error {
 	if done == nil {
 		done = func(error) {}
+	}
+	if b.Full() != nil && b.spills(m, "") {
+		done(nil) // nobody who does not read what the broker tells fills its disk
+		return nil
 	}
 	u, err := b.fanOut(m, "")
 	if err != nil {

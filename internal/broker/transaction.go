@@ -174,7 +174,7 @@ func (c *Connection) sendLater(m *message.Message, tx string) error {
 // the commit: drop says that it may, and that the message is discarded; low, why nothing
 // may be stored now.
 func (c *Connection) mayHold(t *transaction, m *message.Message) (drop bool, low, err error) {
-	if c.b.free(m) {
+	if c.b.free(m, c.info.ID) {
 		return false, nil, nil
 	}
 	n := c.b.demandOf(m, c.info.ID)
@@ -224,6 +224,9 @@ func (t *transaction) needs() demand {
 			n.to, n.producer = m.Destination, m.ID.Producer
 		}
 		n.stored = n.stored || m.Persistent || t.b.scheduled(m)
+		if before, from := n.spills, sends[i].from; !n.stored {
+			n.spills = func() bool { return before != nil && before() || t.b.spills(m, from) }
+		}
 		if t.b.limited.Load() && !t.b.scheduled(m) && !t.b.manages(m) {
 			t.b.addDemand(&n, m, sends[i].from, max(int64(sends[i].size), int64(m.SizeBytes())))
 		}

@@ -79,6 +79,9 @@ type Stats struct {
 	AtClients, NextDue int64
 	// Bytes is the size of all that is in the queue now, OutBytes that of Out.
 	Bytes, OutBytes int64
+	// Deep says that there is more than is kept in memory: what comes now goes to the
+	// store, also where it is not to outlive the process.
+	Deep bool
 }
 
 // A Machine is one queue. It is not safe for concurrent use: its owner alone
@@ -179,6 +182,7 @@ func (m *Machine) Stats() Stats {
 	for _, l := range m.lanes {
 		if l != nil {
 			s.Scheduled += int64(len(l.away))
+			s.Deep = s.Deep || l.beyond > 0 || len(l.during) > 0 || l.waiting.n >= m.window()
 		}
 	}
 	s.Waiting = m.waitingNow()
