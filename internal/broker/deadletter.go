@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +32,9 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 	d, it := w.d, e.Item
 	w.relaxed = false
 	header, err := d.headerOf(it)
+	if errors.Is(err, message.ErrCorrupt) { // it moves as it lies, and the queue goes on
+		header, err = d.standIn(it), nil
+	}
 	if err != nil {
 		w.err = err
 		return
@@ -43,12 +47,27 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 		overlay.Destination, e.Move = aside.Target, &aside
 		targets, live, err = d.b.receivers(header, overlay, e.Move)
 	}
-	if err == nil && len(live) > 0 {
-		err = w.passOn(it, overlay, live)
+	moved := it.Stored && !it.Transient
+	copies := !moved || len(targets) > 1 && !it.Shared // else it moves as it lies
+	var whole *message.Message
+	if err == nil && (copies && len(targets) > 0 || len(live) > 0) {
+		whole, err = d.whole(it)
+	}
+	if errors.Is(err, message.ErrCorrupt) {
+		if !moved || len(targets) == 0 {
+			w.damaged(it, records.Lane(e.Lane))
+			return
+		}
+		if err, live = nil, nil; copies {
+			targets, copies = targets[:1], false
+		}
 	}
 	if err != nil {
 		w.err = err
 		return
+	}
+	if len(live) > 0 {
+		w.passOn(whole, overlay, live)
 	}
 	if len(targets)+len(live) == 0 { // a topic that nobody subscribes to: it goes the way of all its messages
 		d.machine.Unkept()
@@ -58,7 +77,6 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 	} else {
 		w.moved(e)
 	}
-	moved := it.Stored && !it.Transient
 	if len(targets) == 0 {
 		if it.Stored {
 			d.remove(&w.group.batch, it, records.Lane(e.Lane), false)
@@ -71,11 +89,8 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 	entry.Position = d.b.o.Records.Next(1)
 	entry.Persistent, entry.Expiration, entry.Out, entry.Transient = overlay.Persistent, overlay.Expiration, message.NotHandedOut, false
 	entry.Shared = it.Shared && moved || len(targets) > 1
-	if !moved || len(targets) > 1 && !it.Shared {
-		if err := w.copyBody(it, &entry, len(targets)); err != nil {
-			w.err = err
-			return
-		}
+	if copies {
+		w.copyBody(it, whole, &entry, len(targets))
 	} else {
 		d.remove(&w.group.batch, it, records.Lane(e.Lane), true)
 		if len(targets) > 1 {
@@ -103,11 +118,7 @@ func (w *turnWriter) transfer(e *queue.Effect) {
 
 // passOn gives a message that moves to a topic to consumers without a durable
 // subscription, once the batch is on disk.
-func (w *turnWriter) passOn(it *queue.Item, o *message.Overlay, to []copyFor) error {
-	whole, err := w.d.whole(it)
-	if err != nil {
-		return err
-	}
+func (w *turnWriter) passOn(whole *message.Message, o *message.Overlay, to []copyFor) {
 	copies := make([]copyFor, len(to))
 	for i, c := range to {
 		one := *o
@@ -120,7 +131,14 @@ func (w *turnWriter) passOn(it *queue.Item, o *message.Overlay, to []copyFor) er
 			b.pass([]copyFor{c}, func(error) {})
 		}
 	}})
-	return nil
+}
+
+// damaged drops an item that would have to be copied, and whose message cannot be read.
+func (w *turnWriter) damaged(it *queue.Item, lane records.Lane) {
+	if it.Stored {
+		w.d.remove(&w.group.batch, it, lane, false)
+	}
+	w.tell(action{kind: actEvent, b: w.d.b, event: &Event{Kind: Discarded, Destination: w.d.name, Message: it.ID, Text: "its message is damaged"}})
 }
 
 // whole is an item's message as it came here, with its body and without its overlay.
@@ -209,19 +227,14 @@ func (w *turnWriter) moved(e *queue.Effect) {
 	w.tell(action{kind: actEvent, b: w.d.b, event: ev})
 }
 
-// copyBody writes the message of an item that cannot be moved where it lies,
-// under the position of the entry.
-func (w *turnWriter) copyBody(it *queue.Item, entry *message.Entry, refs int) error {
-	m, err := w.d.whole(it)
-	if err != nil {
-		return err
-	}
+// copyBody writes the message m of an item that cannot be moved where it lies, under the
+// position of the entry.
+func (w *turnWriter) copyBody(it *queue.Item, m *message.Message, entry *message.Entry, refs int) {
 	if it.Stored {
 		w.d.remove(&w.group.batch, it, records.Lane(it.LaneNumber()), false)
 	}
 	entry.Body = entry.Position
 	w.group.batch.PutMessage(entry.Body, m, refs)
-	return nil
 }
 
 // headerOf gets an item's message as it is here, perhaps without its body.

@@ -64,14 +64,20 @@ func (d *destination) copyFor(it *queue.Item, whole bool) *message.Message {
 		m, err = d.b.o.Records.Message(&it.Entry)
 	}
 	if err != nil {
-		return &message.Message{ID: it.ID, Destination: d.name, Priority: it.Priority, Persistent: it.Persistent,
-			Expiration: it.Expiration, Format: message.OpenWire, Kind: message.PlainBody}
+		return d.standIn(it)
 	}
 	c := *m
 	if !whole {
 		c.Body = nil
 	}
 	return &c
+}
+
+// standIn is what an entry says of its message, where that cannot be read.
+func (d *destination) standIn(it *queue.Item) *message.Message {
+	m := &message.Message{ID: it.ID, Destination: d.name, Priority: it.Priority, Persistent: it.Persistent,
+		Expiration: it.Expiration, Format: message.OpenWire, Kind: message.PlainBody}
+	return m.With(it.Overlay)
 }
 
 // evicted completes the event of a message that was taken from what waits for a

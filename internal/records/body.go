@@ -2,10 +2,12 @@ package records
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/store"
 )
 
 // Limits of what is stored.
@@ -200,6 +202,8 @@ func (r *Records) assemble(m *message.Message, s shape, e *message.Entry, withBo
 		return len(content) < want
 	})
 	switch {
+	case errors.Is(err, store.ErrDamaged):
+		return fmt.Errorf("read body %d: %w: %w", e.Body, message.ErrCorrupt, err)
 	case err != nil:
 		return fmt.Errorf("read body %d: %w", e.Body, err)
 	case damage != nil:

@@ -183,6 +183,8 @@ func (r *Records) get(k []byte) ([]byte, error) {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil, fmt.Errorf("%s: %w", describe(k), message.ErrNotFound)
+	case errors.Is(err, store.ErrDamaged):
+		return nil, fmt.Errorf("read %s: %w: %w", describe(k), message.ErrCorrupt, err)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", describe(k), err)
 	}

@@ -34,6 +34,8 @@ var (
 	ErrLimit = errors.New("over a limit of the store")
 	// ErrClosed: the store was closed.
 	ErrClosed = errors.New("store is closed")
+	// ErrDamaged: what was stored is there no more as it was, and cannot be read.
+	ErrDamaged = errors.New("damaged")
 	// ErrFull: the disk is full. Where it answers a commit it stands beside
 	// ErrUnknown or ErrClosed, which say what became of the batch. Engines on a
 	// local disk may end the process instead.

@@ -3,6 +3,7 @@ package pebblestore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/nixiemq/nixie/internal/store"
@@ -40,13 +41,13 @@ func (h *shard) Scan(lo, hi []byte, f func(k, v []byte) bool) (err error) {
 	}
 	defer func() {
 		if closeErr := it.Close(); err == nil && closeErr != nil {
-			err = fmt.Errorf("scan shard %d: %w", h.Shard(), closeErr)
+			err = fmt.Errorf("scan shard %d: %w", h.Shard(), damage(closeErr))
 		}
 	}()
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
 		if err != nil {
-			return fmt.Errorf("scan shard %d: %w", h.Shard(), err)
+			return fmt.Errorf("scan shard %d: %w", h.Shard(), damage(err))
 		}
 		if !f(it.Key()[prefixBytes:], v) {
 			return nil
@@ -67,11 +68,20 @@ func (h *shard) Get(k []byte) ([]byte, error) {
 		return nil, store.ErrNotFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get from shard %d: %w", h.Shard(), err)
+		return nil, fmt.Errorf("get from shard %d: %w", h.Shard(), damage(err))
 	}
 	value := append([]byte{}, v...)
 	if err := closer.Close(); err != nil {
 		return nil, fmt.Errorf("get from shard %d: %w", h.Shard(), err)
 	}
 	return value, nil
+}
+
+// damage adds store.ErrDamaged to an error that says that a file is not as it was written,
+// or is gone.
+func damage(err error) error {
+	if pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	return err
 }
