@@ -252,12 +252,6 @@ func (b *Broker) FindMessage(ctx context.Context, place Place, id string) (*Peek
 	return nil, fmt.Errorf("%s has no message %s: %w", place, id, message.ErrNotFound)
 }
 
-// purge empties a destination that is about to go.
-func (d *destination) purge(ctx context.Context) error {
-	_, err := d.extract(ctx, queue.Extract{Purge: true}, 0)
-	return err
-}
-
 // raiseAfter is how many entries are removed before the floor of a queue is raised.
 const raiseAfter = 10_000
 

@@ -3,7 +3,6 @@ package broker
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
 	"github.com/nixiemq/nixie/internal/schedule"
 )
@@ -140,9 +140,7 @@ func New(o Options) (*Broker, error) {
 	b.branches = newBranches()
 	b.awaiting = b.now() + o.KeepTemps.Milliseconds()
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
-	for _, i := range o.Records.Queues() {
-		b.lastID = max(b.lastID, i.ID)
-	}
+	b.lastID = o.Records.LastQueue()
 	err = b.openAll()
 	if err == nil {
 		err = b.purgeBranches()
@@ -153,6 +151,7 @@ func New(o Options) (*Broker, error) {
 		return nil, err
 	}
 	b.watchDisk()
+	b.watchClock()
 	b.watchOffline()
 	b.watchTransactions()
 	if !o.NoScheduler {
@@ -357,37 +356,81 @@ func (b *Broker) lose(d *destination, err error) {
 	}
 }
 
-// dropQueue removes a queue and everything in it. Its consumers are gone.
-func (b *Broker) dropQueue(ctx context.Context, d *destination) error {
+// dropQueue removes a queue and everything in it. Where it does not, since it has consumers
+// and must not (ErrState), or since ctx ended, it is still known.
+func (b *Broker) dropQueue(ctx context.Context, d *destination, unused bool) error {
+	if err := d.close(ctx, unused); err != nil && !d.box.isClosed() {
+		return err
+	}
+	b.unlist(d) // where it was lost, too
 	b.mu.Lock()
+	b.temps.remove(d.name)
+	delete(b.paused, d.name)
+	b.mu.Unlock()
+	return b.discard(d)
+}
+
+// unlist lets nobody find a destination any more.
+func (b *Broker) unlist(d *destination) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.queues[d.name] == d {
 		delete(b.queues, d.name)
 		clear(b.virtual)
 	}
-	b.temps.remove(d.name)
-	delete(b.paused, d.name)
-	b.mu.Unlock()
-	return b.discard(ctx, d)
 }
 
 // discard ends a destination that nobody can find any more, with what it holds.
-func (b *Broker) discard(ctx context.Context, d *destination) error {
-	err := d.purge(ctx)
-	gone := fmt.Errorf("%s was removed: %w", d.label(), message.ErrNotFound)
-	d.abandon(gone)
-	if d.durable && err == nil {
-		answered := make(chan error, 1)
-		batch := new(records.Batch)
-		batch.DropQueue(d.id)
-		b.o.Records.Commit(batch, func(err error) { answered <- err })
-		err = <-answered
-	}
+func (b *Broker) discard(d *destination) error {
+	_ = d.close(b.ctx, false) // else it has ended
+	d.abandon(d.gone())
 	d.retire()
+	<-d.ended // its last batch comes before what follows
+	err := d.erase()
 	b.roomChanged(d)
-	if errors.Is(err, message.ErrNotFound) || errors.Is(err, message.ErrUnavailable) {
-		return nil
+	if b.stop.Load() {
+		return nil // the next start goes on with it
 	}
 	return err
+}
+
+// erase deletes what the store has of a destination that has ended.
+func (d *destination) erase() error {
+	r := d.b.o.Records
+	if !d.durable && !r.Knows(d.id) {
+		return nil
+	}
+	for lane := range uint8(10) {
+		for r.LaneCount(d.id, records.Lane(lane)).Messages > 0 {
+			if err := d.write(new(records.Batch)); err != nil { // what was handed over can be read then
+				return err
+			}
+			left, err := r.Page(d.id, records.Lane(lane), 0, extractEntries)
+			if err != nil || len(left) == 0 {
+				break // what cannot be read goes with the queue, but for its body
+			}
+			batch := new(records.Batch)
+			for i := range left {
+				d.remove(batch, queue.StoredItem(left[i].Entry, left[i].Counts, left[i].HasCounts), records.Lane(lane), false)
+			}
+			if err := d.write(batch); err != nil {
+				return err
+			}
+		}
+	}
+	batch := new(records.Batch)
+	batch.DropQueue(d.id)
+	if !d.durable {
+		batch.Relax()
+	}
+	return d.write(batch)
+}
+
+// write hands a batch over and waits until it is true.
+func (d *destination) write(batch *records.Batch) error {
+	answered := make(chan error, 1)
+	d.b.o.Records.Commit(batch, func(err error) { answered <- err })
+	return <-answered
 }
 
 // names lists the queues, or topics, that are known, sorted.

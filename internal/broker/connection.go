@@ -317,7 +317,7 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 	switch {
 	case name.IsQueue() && d == nil, name.IsTopic() && !known && owner == "":
 		return nil
-	case d != nil && !name.IsTemporary() && d.snapshot().Consumers > 0, name.Kind == message.Topic && inUse > 0:
+	case name.Kind == message.Topic && inUse > 0:
 		return fmt.Errorf("%s still has consumers: %w", name, message.ErrState)
 	}
 	var err error
@@ -325,7 +325,9 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 		if err := b.mayDiscard(d); err != nil {
 			return err
 		}
-		err = b.dropQueue(ctx, d)
+		if err = b.dropQueue(ctx, d, !name.IsTemporary()); err != nil && b.known(name) == d {
+			return err
+		}
 	} else {
 		b.mu.Lock()
 		delete(b.topics, name)

@@ -17,7 +17,7 @@ import (
 
 // A consumer is what a client has subscribed: to one queue, to several, to a
 // topic's subscription, or as a browser. mu guards places, to which queues that
-// come to be later are added.
+// come to be later are added, until it has left.
 type consumer struct {
 	c       *Connection
 	spec    ConsumerSpec
@@ -28,6 +28,7 @@ type consumer struct {
 
 	mu     sync.Mutex
 	places []*destination
+	left   bool // it is attached to nothing any more
 }
 
 func (k *consumer) at(d *destination) bool {
@@ -45,6 +46,29 @@ func (k *consumer) all() []*destination {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return append([]*destination(nil), k.places...)
+}
+
+// leaves lets the consumer be attached to nothing any more, and returns where it is.
+func (k *consumer) leaves() []*destination {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.left = true
+	return append([]*destination(nil), k.places...)
+}
+
+// come has a destination attach the consumer, unless it has left. It is in its places
+// then, and its Attach in front of the Detach of whoever finds it there.
+func (k *consumer) come(d *destination, attach queue.Attach) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.left {
+		return fmt.Errorf("consumer %s has left: %w", k.spec.ID, message.ErrNotFound)
+	}
+	if !d.box.force(work{command: attach}) {
+		return d.box.reason()
+	}
+	k.places = append(k.places, d)
+	return nil
 }
 
 // place is where the consumer has messages of a destination from.
@@ -68,7 +92,7 @@ func (k *consumer) place(d message.Destination) *destination {
 // Errors: ErrInvalid for a bad selector, or a durable subscription without client
 // id; ErrDenied where the client may not read or create; ErrState for a durable
 // subscription in use; ErrNotFound for a temporary queue that is gone.
-func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
+func (c *Connection) Subscribe(_ context.Context, spec ConsumerSpec) error {
 	if err := c.enter(); err != nil {
 		return err
 	}
@@ -104,11 +128,11 @@ func (c *Connection) Subscribe(ctx context.Context, spec ConsumerSpec) error {
 	c.mu.Unlock()
 	switch {
 	case topics:
-		err = k.attachTopic(ctx, sel)
+		err = k.attachTopic(sel)
 	case spec.Browser:
 		err = k.browse(sel)
 	default:
-		err = k.attachQueues(ctx, sel)
+		err = k.attachQueues(sel)
 	}
 	if err != nil {
 		c.mu.Lock()
@@ -152,13 +176,13 @@ func onlyTopics(d message.Destination) (bool, error) {
 	return topics > 0, nil
 }
 
-func (k *consumer) attachTopic(ctx context.Context, sel *selector.Selector) error {
-	s, err := k.c.b.subscribe(ctx, k, sel)
+func (k *consumer) attachTopic(sel *selector.Selector) error {
+	s, err := k.c.b.subscribe(k, sel)
 	if err != nil {
 		return err
 	}
 	k.sub = s
-	if err := k.attach(ctx, s.d, nil); err != nil { // its selector is applied before its queue
+	if err := k.attach(s.d, nil); err != nil { // its selector is applied before its queue
 		k.c.b.leave(s, k)
 		return err
 	}
@@ -167,7 +191,7 @@ func (k *consumer) attachTopic(ctx context.Context, sel *selector.Selector) erro
 
 // attachQueues attaches to every queue of the destination, and for a pattern to
 // those that come to be later.
-func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) error {
+func (k *consumer) attachQueues(sel *selector.Selector) error {
 	b := k.c.b
 	parts := k.spec.Destination.Parts()
 	if len(parts) > 1 || parts[0].IsPattern() {
@@ -175,11 +199,7 @@ func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) err
 	}
 	for _, part := range parts {
 		if !part.IsPattern() {
-			d, err := b.queue(part)
-			if err == nil {
-				err = k.attach(ctx, d, sel)
-			}
-			if err != nil {
+			if err := k.attachQueue(part, sel); err != nil {
 				k.detach(queue.Detach{Last: -1, Cause: message.Closed}, nil)
 				return err
 			}
@@ -200,7 +220,7 @@ func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) err
 		}
 		b.mu.Unlock()
 		for _, d := range there {
-			if err := k.attach(ctx, d, sel); err != nil {
+			if err := k.attach(d, sel); err != nil && !errors.Is(err, message.ErrNotFound) { // else it was removed just now
 				k.detach(queue.Detach{Last: -1, Cause: message.Closed}, nil)
 				return err
 			}
@@ -209,13 +229,27 @@ func (k *consumer) attachQueues(ctx context.Context, sel *selector.Selector) err
 	return nil
 }
 
+// attachQueue attaches to a queue, and makes it if there is none: also where it is
+// removed just now.
+func (k *consumer) attachQueue(name message.Destination, sel *selector.Selector) error {
+	for {
+		d, err := k.c.b.queue(name)
+		if err != nil {
+			return err
+		}
+		if err = k.attach(d, sel); !d.wasRemoved(err) || name.IsTemporary() {
+			return err
+		}
+	}
+}
+
 // joinPatternsLocked attaches the consumers whose pattern covers a new queue.
 func (b *Broker) joinPatternsLocked(d *destination) {
 	for k := range b.patterns {
 		for _, part := range k.spec.Destination.Parts() {
 			if part.IsPattern() && part.Matches(d.name) {
 				sel, _ := k.selector() // it was parsed before
-				b.running.Go(func() { _ = k.attach(k.c.ctx, d, sel) })
+				b.running.Go(func() { _ = k.attach(d, sel) })
 				break
 			}
 		}
@@ -223,10 +257,7 @@ func (b *Broker) joinPatternsLocked(d *destination) {
 }
 
 // attach adds the consumer to one destination and waits until it is there.
-func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Selector) error {
-	k.mu.Lock()
-	k.places = append(k.places, d)
-	k.mu.Unlock()
+func (k *consumer) attach(d *destination, sel *selector.Selector) error {
 	d.addReader(k, sel)
 	info := k.c.info
 	sink := k.c.sink
@@ -234,29 +265,34 @@ func (k *consumer) attach(ctx context.Context, d *destination, sel *selector.Sel
 		sink = k.puller
 	}
 	answered := make(chan error, 1)
-	err := d.box.put(ctx, work{command: queue.Attach{
+	err := k.come(d, queue.Attach{
 		Consumer: &queue.Consumer{
 			ID: k.spec.ID, Connection: info.ID, Session: k.spec.Session, ClientID: info.ClientID, Address: info.Address,
 			Protocol: info.Protocol, Prefetch: k.spec.Prefetch, Priority: k.spec.Priority, Exclusive: k.spec.Exclusive || d.forOne(),
 			MostWaiting: k.spec.MostWaiting, Selector: sel, QuietFirst: info.QuietFirst, Handle: sink,
 		},
 		Done: func(err error) { answered <- err },
-	}})
+	})
 	if err != nil {
+		d.removeReader(k)
 		return err
 	}
 	if k.puller != nil {
 		k.puller.joined(d)
 	}
 	select {
-	case err := <-answered:
-		if err != nil {
-			k.leave(d)
-		}
-		return err
+	case err = <-answered:
 	case <-d.ended:
-		return errStopped
+		select {
+		case err = <-answered: // before it ended
+		default:
+			err = errStopped
+		}
 	}
+	if err != nil {
+		k.leave(d)
+	}
+	return err
 }
 
 // leave forgets a destination that did not take the consumer.
@@ -565,7 +601,7 @@ func (k *consumer) detach(cmd queue.Detach, done func(error)) {
 			done(err)
 		}
 	}
-	places := k.all()
+	places := k.leaves()
 	answer := countdown(len(places), finished)
 	at := map[*destination]bool{} // where the message is that the application may have been at
 	if cmd.Charge {

@@ -35,7 +35,7 @@ func (b *Broker) Copy(ctx context.Context, from Place, to message.Destination, w
 	if !b.forDeadLetters(to) {
 		brought = d.name.String()
 	}
-	newest := b.numbered()
+	newest := b.numbered() - 1
 	for at := (Cursor{}); !at.End; {
 		page, next, err := d.look(ctx, at, b.o.Limits.BrowseEntries)
 		if err != nil {

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 )
 
 // A destination runs one queue.Machine: a queue, or one subscription to a topic.
-// Only its goroutine touches machine, group and now; others send to box.
+// Only its goroutine touches machine, group, now, rearm and shut; others send to box.
 type destination struct {
 	b          *Broker
 	name       message.Destination // the queue, or the topic that sub subscribes to
@@ -32,6 +33,8 @@ type destination struct {
 	ended      chan struct{}      // closed when the goroutine has ended
 	retire     context.CancelFunc // ends the goroutine
 	removed    int64              // entries removed since the floor was last raised
+	rearm      bool               // the clock was set, and the timer may be wrong
+	shut       error              // why nothing comes in any more: it is being removed; nil: it is not
 	advisories Advisories
 
 	group   *group        // of the present turn; nil: nothing was applied yet
@@ -163,7 +166,8 @@ func (d *destination) run(ctx context.Context) {
 	defer func() { disarm() }()
 	defer d.machine.Each(d.drop) // nobody gets it any more
 	for {
-		if at := d.machine.Next(); at != armed {
+		if at := d.machine.Next(); at != armed || d.rearm {
+			d.rearm = false
 			disarm()
 			armed, wake, disarm = at, nil, func() {}
 			if at != 0 {
@@ -192,21 +196,67 @@ func (d *destination) run(ctx context.Context) {
 // abandon answers everything that still waits with err.
 func (d *destination) abandon(err error) {
 	for _, w := range d.box.close(err) {
-		switch c := w.command.(type) {
-		case queue.Enqueue:
-			d.drop(c.Item)
-		case queue.Arrive:
-			for _, it := range c.Items {
-				d.drop(it)
-			}
-		}
-		if done := doneOf(w.command); done != nil {
-			done(err)
-		}
+		d.answer(w.command, err)
 		if w.stopped != nil {
 			w.stopped(err)
 		}
 	}
+}
+
+// answer answers a command that is not carried out.
+func (d *destination) answer(c queue.Command, err error) {
+	switch c := c.(type) {
+	case queue.Enqueue:
+		d.drop(c.Item)
+	case queue.Arrive:
+		for _, it := range c.Items {
+			d.drop(it)
+		}
+	}
+	if done := doneOf(c); done != nil {
+		done(err)
+	}
+}
+
+// refuse answers what would come into a destination that is being removed: messages and
+// consumers. It returns false for all else.
+func (d *destination) refuse(c queue.Command) bool {
+	switch c.(type) {
+	case queue.Enqueue, queue.Attach:
+		d.answer(c, d.shut)
+		return true
+	}
+	return false
+}
+
+// close lets nothing more into a destination that is to be removed, which nobody finds
+// any more then: ErrState where it has consumers, if it must not. What is in it stays.
+func (d *destination) close(ctx context.Context, unused bool) error {
+	var err error
+	failed := d.do(ctx, func() {
+		if unused && len(d.machine.Consumers()) > 0 {
+			err = d.inUse()
+			return
+		}
+		d.b.unlist(d)
+		d.shut = d.gone()
+	})
+	return cmp.Or(err, failed)
+}
+
+// inUse is the error of a removal that consumers stop.
+func (d *destination) inUse() error {
+	return fmt.Errorf("%s still has consumers: %w", d.name, message.ErrState)
+}
+
+// gone is what those are told who come to a destination that was removed.
+func (d *destination) gone() error {
+	return fmt.Errorf("%s was removed: %w", d.label(), message.ErrNotFound)
+}
+
+// wasRemoved reports whether an error says that the destination was removed.
+func (d *destination) wasRemoved(err error) bool {
+	return errors.Is(err, message.ErrNotFound) && d.b.known(d.name) != d
 }
 
 // doneOf is the function a command wants its answer given to.
@@ -235,10 +285,12 @@ func (d *destination) turn(todo []work) {
 	d.now = d.b.now()
 	pending := 0
 	for _, w := range todo {
-		if w.do != nil {
+		switch {
+		case w.do != nil:
 			w.do()
 			d.now = d.b.now()
-		} else {
+		case d.shut != nil && d.refuse(w.command):
+		default:
 			pending += d.apply(w.command)
 		}
 		if pending > maxTurnBytes || d.group != nil && len(d.group.effects) > maxTurnEffects {
@@ -285,9 +337,7 @@ func (d *destination) onDisk(read func() (*message.Message, error)) (*message.Me
 	if !errors.Is(err, message.ErrNotFound) {
 		return m, err
 	}
-	answered := make(chan error, 1)
-	d.b.o.Records.Commit(new(records.Batch), func(err error) { answered <- err }) // behind all that was handed over
-	if err := <-answered; err != nil {
+	if err := d.write(new(records.Batch)); err != nil { // behind all that was handed over
 		return nil, fmt.Errorf("read a message of %s: %w", d.label(), err)
 	}
 	return read()
@@ -303,12 +353,14 @@ func (d *destination) orderPage(lane uint8, after uint64, n int) {
 }
 
 // numbered is a number of which holds: whatever has a lower one, and is about to be
-// stored by someone else than its destination, has its Expect there. The caller is
-// behind it with work that it puts into the mailbox after this.
+// stored by someone else than its destination, has its Expect there; whatever is numbered
+// from now on has not a lower one. The caller is behind it with work that it puts into the
+// mailbox after this. The store may call it, so it takes no number: that may have to wait
+// for the store.
 func (b *Broker) numbered() uint64 {
 	b.numbering.Lock()
 	defer b.numbering.Unlock()
-	return b.o.Records.Next(1)
+	return b.o.Records.Upcoming()
 }
 
 // page reads a page for the window. It runs in the destination's goroutine.

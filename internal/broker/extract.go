@@ -18,7 +18,7 @@ const extractEntries = 1000
 // what was moved comes back. On an error it tells how far it came.
 func (d *destination) extract(ctx context.Context, e queue.Extract, limit int) (Outcome, error) {
 	var o Outcome
-	e.Upto = d.b.numbered() // what is behind the Expects in the mailbox is read after them: see orderPage
+	e.Upto = d.b.numbered() - 1 // what is behind the Expects in the mailbox is read after them: see orderPage
 	for e.Lane = range uint8(10) {
 		for e.After = 0; e.After < e.Upto && (limit == 0 || o.Taken < limit); { // what is behind Upto has come later
 			if limit > 0 {

@@ -74,21 +74,22 @@ func (m *mailbox) force(w work) bool {
 }
 
 // isClosed reports whether the mailbox takes nothing any more.
-func (m *mailbox) isClosed() bool {
+func (m *mailbox) isClosed() bool { return m.reason() != nil }
+
+// reason is why the mailbox takes nothing any more.
+func (m *mailbox) reason() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.closed != nil
+	return m.closed
 }
 
 // left is why the mailbox takes nothing any more; nil where its destination was removed,
 // and the messages with it.
 func (m *mailbox) left() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if errors.Is(m.closed, message.ErrNotFound) {
-		return nil
+	if err := m.reason(); !errors.Is(err, message.ErrNotFound) {
+		return err
 	}
-	return m.closed
+	return nil
 }
 
 func (m *mailbox) signal() {

@@ -61,13 +61,7 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 	b.mu.Lock()
 	clear(b.virtual)
 	kept := b.beginPastsLocked()
-	all := make([]*destination, 0, len(b.queues)+len(b.subscriptions))
-	for _, d := range b.queues {
-		all = append(all, d)
-	}
-	for _, s := range b.subscriptions {
-		all = append(all, s.d)
-	}
+	all := b.destinationsLocked()
 	b.mu.Unlock()
 	b.retainAgain(kept)
 	closed := make(chan struct{})
@@ -80,6 +74,18 @@ func (b *Broker) swap(r *Reload, i *interceptors) (answered <-chan struct{}) {
 		}
 	}
 	return closed
+}
+
+// destinationsLocked are all queues and subscriptions there are.
+func (b *Broker) destinationsLocked() []*destination {
+	all := make([]*destination, 0, len(b.queues)+len(b.subscriptions))
+	for _, d := range b.queues {
+		all = append(all, d)
+	}
+	for _, s := range b.subscriptions {
+		all = append(all, s.d)
+	}
+	return all
 }
 
 // setPolicy runs in the destination's goroutine.

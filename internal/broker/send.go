@@ -138,17 +138,29 @@ func (c *Connection) pass(ctx context.Context, n int64) error {
 }
 
 func (c *Connection) sendToQueue(ctx context.Context, m *message.Message, done func(error)) {
-	d, err := c.b.queueFor(m.Destination)
-	if err != nil {
+	for {
+		d, err := c.b.queueFor(m.Destination)
+		if err == nil {
+			err = c.enqueue(ctx, d, m, done)
+		}
+		switch {
+		case err == nil:
+			return
+		case d != nil && !m.Destination.IsTemporary() && d.wasRemoved(err):
+			continue // just now: it is made anew
+		}
 		done(err)
 		return
 	}
+}
+
+// enqueue gives a queue a message. done is called unless there is an error.
+func (c *Connection) enqueue(ctx context.Context, d *destination, m *message.Message, done func(error)) error {
 	it := queue.NewItem(0, m)
 	e := queue.Enqueue{Item: it, Done: done}
 	if m.Persistent && d.durable {
 		if err := c.units.drain(ctx); err != nil { // what was sent to several before it arrives first
-			done(err)
-			return
+			return err
 		}
 		it.Durable = true
 		e.Producer = m.ID.Producer
@@ -156,10 +168,11 @@ func (c *Connection) sendToQueue(ctx context.Context, m *message.Message, done f
 	} else {
 		c.b.chargeOrSpill(&e)
 	}
-	if err := d.box.put(ctx, work{command: e}); err != nil {
+	err := d.box.put(ctx, work{command: e})
+	if err != nil {
 		c.b.memory.discharge(it.Charged)
-		done(err)
 	}
+	return err
 }
 
 // sentTo notes that a queue keeps something to tell a producer's duplicates.

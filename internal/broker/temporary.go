@@ -214,7 +214,7 @@ func (b *Broker) dropOrphans(owner string, loss uint64) {
 	for _, name := range orphans {
 		if d, still := b.takeOrphan(name, loss); still {
 			if d != nil {
-				_ = b.discard(b.ctx, d) // the only error is that the broker stops
+				_ = b.discard(d) // the only error is that the broker stops
 			}
 			b.tell(Event{Kind: TempRemoved, Destination: name, Connection: owner})
 		}

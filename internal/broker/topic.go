@@ -163,7 +163,7 @@ func (b *Broker) removeSubscriptionLocked(s *subscription) {
 // subscribe finds or makes the subscription of a topic consumer, and makes the
 // consumer its user. A durable one is told apart by client id and name; if it is
 // there with another topic, selector or noLocal, it is made anew (OpenWire 10.1).
-func (b *Broker) subscribe(ctx context.Context, k *consumer, sel *selector.Selector) (*subscription, error) {
+func (b *Broker) subscribe(k *consumer, sel *selector.Selector) (*subscription, error) {
 	spec := k.spec
 	durable := spec.Subscription != ""
 	clientID := k.c.info.ClientID
@@ -202,7 +202,7 @@ func (b *Broker) subscribe(ctx context.Context, k *consumer, sel *selector.Selec
 		if err != nil {
 			return nil, err
 		}
-		if err := b.discard(ctx, old.d); err != nil {
+		if err := b.discard(old.d); err != nil {
 			return nil, err
 		}
 	}
@@ -244,8 +244,8 @@ func (b *Broker) leave(s *subscription, k *consumer) {
 	b.mu.Unlock()
 	switch {
 	case s.durable:
-	case s.d.snapshot().Waiting > 0: // some of it may lie in the store
-		b.running.Go(func() { _ = b.discard(b.ctx, s.d) }) // the only error is that the broker stops
+	case s.d.snapshot().Waiting > 0, b.o.Records.Knows(s.d.id): // some of it may lie in the store
+		b.running.Go(func() { _ = b.discard(s.d) }) // the only error is that the broker stops
 	default:
 		s.d.abandon(fmt.Errorf("%s: consumer closed: %w", s.topic, message.ErrNotFound))
 		s.d.retire()
@@ -255,7 +255,7 @@ func (b *Broker) leave(s *subscription, k *consumer) {
 
 // Unsubscribe deletes a durable subscription of the client: ErrState if it is in
 // use, ErrNotFound if there is none.
-func (c *Connection) Unsubscribe(ctx context.Context, name string) error {
+func (c *Connection) Unsubscribe(_ context.Context, name string) error {
 	b := c.b
 	b.mu.Lock()
 	s := b.durableLocked(c.info.ClientID, name)
@@ -266,11 +266,11 @@ func (c *Connection) Unsubscribe(ctx context.Context, name string) error {
 	if err := c.info.Principal.Check(access.Unsubscribe, s.topic); err != nil {
 		return err
 	}
-	return b.unsubscribe(ctx, s)
+	return b.unsubscribe(s)
 }
 
 // unsubscribe deletes a durable subscription that nobody uses.
-func (b *Broker) unsubscribe(ctx context.Context, s *subscription) error {
+func (b *Broker) unsubscribe(s *subscription) error {
 	b.mu.Lock()
 	taken := s.user != nil
 	b.mu.Unlock()
@@ -288,5 +288,5 @@ func (b *Broker) unsubscribe(ctx context.Context, s *subscription) error {
 	if taken {
 		return s.inUse()
 	}
-	return b.discard(ctx, s.d)
+	return b.discard(s.d)
 }

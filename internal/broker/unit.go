@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
@@ -113,6 +114,7 @@ func (u *unit) write() {
 	}
 	u.b.numbering.RLock()
 	defer u.b.numbering.RUnlock()
+	u.stored = slices.DeleteFunc(u.stored, func(g gain) bool { return g.to.box.isClosed() && g.to.box.left() == nil }) // it was removed
 	for _, g := range u.stored {
 		m := g.item.Message
 		g.item.Position = u.b.o.Records.Next(1)

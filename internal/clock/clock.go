@@ -17,6 +17,9 @@ type Clock interface {
 	// Call has f called, in a goroutine of its own, once the time is t or later. The
 	// function it returns takes that back, and reports whether f will not be called.
 	Call(t time.Time, f func()) (stop func() bool)
+	// Since is how much time has passed since a Now, whatever the clock was set to
+	// meanwhile. Where the machine slept it may be less than what the clock shows.
+	Since(t time.Time) time.Duration
 }
 
 // System is the machine's clock; in a synctest bubble it is the bubble's.
@@ -38,6 +41,9 @@ func (System) At(t time.Time) (<-chan time.Time, func()) {
 func (System) Call(t time.Time, f func()) (stop func() bool) {
 	return time.AfterFunc(time.Until(t), f).Stop
 }
+
+// Since is how long ago t was.
+func (System) Since(t time.Time) time.Duration { return time.Since(t) }
 
 // Manual is a clock that is moved by hand, for scripts and for tests of clocks
 // that jump. The zero value shows the zero time.
@@ -93,6 +99,9 @@ func (m *Manual) At(t time.Time) (<-chan time.Time, func()) {
 
 // Call calls f when the clock is set to t or later.
 func (m *Manual) Call(t time.Time, f func()) (stop func() bool) { return m.add(&waiter{at: t, f: f}) }
+
+// Since is what the clock shows, as nothing else passes.
+func (m *Manual) Since(t time.Time) time.Duration { return m.Now().Sub(t) }
 
 // add lets w wait, or wakes it at once.
 func (m *Manual) add(w *waiter) (stop func() bool) {

@@ -280,6 +280,10 @@ type SetPolicy struct {
 	Rebalance bool
 }
 
+// ClockSet says that the clock was set back, perhaps: from now on it is Now, although a
+// later time was told before. What was decided keeps its times.
+type ClockSet struct{ Now int64 }
+
 // Tick lets time pass: due items, ended holds, expirations.
 type Tick struct{}
 
@@ -304,4 +308,5 @@ func (Browse) command()         {}
 func (Extract) command()        {}
 func (Gone) command()           {}
 func (SetPolicy) command()      {}
+func (ClockSet) command()       {}
 func (Tick) command()           {}

@@ -120,7 +120,7 @@ type Machine struct {
 	chosen       []*Item                   // kept, so that choosing allocates nothing
 	turns        uint64                    // turns ended, and the present one
 
-	now     int64 // Unix milliseconds; never goes back
+	now     int64 // Unix milliseconds; goes back by ClockSet alone
 	effects []Effect
 }
 
@@ -265,6 +265,8 @@ func (m *Machine) apply(c Command) {
 		m.setSlow(c.Slow)
 	case Pause:
 		m.pause(c.On)
+	case ClockSet:
+		m.now = min(m.now, c.Now)
 	case Tick:
 	}
 	m.pass()

@@ -41,7 +41,7 @@ type eventKind uint8
 const (
 	eventPutQueue   eventKind = iota
 	eventDropQueue            // delete what the queue may have
-	eventCount                // add n entries of size bytes in all
+	eventCount                // add n entries of size bytes in all; of the body seq, where n is above 0
 	eventFloor                // raise the floor of a lane to seq
 	eventShare                // add n references to a body
 	eventShareFresh           // the same for a body that this batch puts, or unstages
@@ -56,6 +56,7 @@ const (
 type event struct {
 	kind      eventKind
 	transient bool
+	shared    bool // of eventCount: others refer to the body seq as well
 	lane      Lane
 	queue     QueueID
 	size      int32
@@ -168,7 +169,8 @@ func (b *Batch) PutQueue(i QueueInfo) {
 
 // DropQueue deletes everything of a queue but bodies and stories: those of its
 // entries are released by Remove, in earlier batches or in this one. The same
-// batch must not use the queue after it.
+// batch must not use the queue after it. What later batches add to it, since they were
+// begun before, is dropped: nobody would find it, but perhaps who has the ID next.
 func (b *Batch) DropQueue(q QueueID) { b.event(event{kind: eventDropQueue, queue: q}) }
 
 // Append adds e to a queue, as its last entry of the lane. The body it refers to
@@ -182,7 +184,7 @@ func (b *Batch) Append(q QueueID, lane Lane, e *message.Entry) {
 	}
 	b.put(k, v, true)
 	b.putExpiry(q, lane, e)
-	b.event(event{kind: eventCount, queue: q, lane: lane, transient: e.Transient, n: 1, size: e.SizeBytes})
+	b.event(event{kind: eventCount, queue: q, lane: lane, transient: e.Transient, shared: e.Shared, n: 1, size: e.SizeBytes, seq: e.Body})
 }
 
 // Remove takes an entry out of a queue, with its counts where c is not nil: c is

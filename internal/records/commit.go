@@ -19,6 +19,7 @@ type commitState struct {
 	answer  func(error) // the method value, made once
 	queues  []QueueID   // whose durable counts change
 	shared  []refKey    // bodies whose references change
+	strays  []QueueID   // that are no more, and are added to all the same
 	missing []refKey    // those of them whose count must be read first
 	read    []int64     // what was read of missing; 0: nothing
 }
@@ -151,10 +152,13 @@ func (r *Records) readMissingLocked(b *Batch) error {
 // to the batch what follows from them.
 func (r *Records) decideLocked(b *Batch) {
 	c := &b.commit
-	c.queues, c.shared = c.queues[:0], c.shared[:0]
+	c.queues, c.shared, c.strays = c.queues[:0], c.shared[:0], c.strays[:0]
 	r.mu.Lock()
 	for i := range b.events {
 		r.applyLocked(b, &b.events[i])
+	}
+	for _, q := range c.strays {
+		b.deleteQueue(q)
 	}
 	for _, q := range c.queues {
 		if s := r.queues[q]; s != nil { // else it was dropped in this batch
@@ -167,7 +171,8 @@ func (r *Records) decideLocked(b *Batch) {
 		b.writeReference(k, r.refs.of[k], r.chunk)
 	}
 	r.refs.forget(r.answered.Load())
-	if !b.physical.Relaxed() && r.reserved-r.next.Load() < r.stride/2 {
+	// Also by a batch that may be lost in a crash: then all is lost that was numbered after it.
+	if r.reserved-r.next.Load() < r.stride/2 {
 		r.putReservationLocked(b)
 	}
 }
@@ -178,10 +183,15 @@ func (r *Records) applyLocked(b *Batch, e *event) {
 	switch e.kind {
 	case eventPutQueue:
 		r.queueLocked(e.queue).durable = true
+		r.dropped.remove(e.queue)
 	case eventDropQueue:
 		r.dropQueueLocked(b, e.queue)
 	case eventCount:
-		r.countLocked(b, e)
+		if !e.transient && r.dropped.has(e.queue) {
+			first = r.strayLocked(b, e)
+		} else {
+			r.countLocked(b, e)
+		}
 	case eventFloor:
 		r.raiseFloorLocked(b, e)
 	case eventShare, eventShareFresh:
@@ -265,24 +275,67 @@ func (r *Records) dropQueueLocked(b *Batch, q QueueID) {
 	if s == nil {
 		return
 	}
-	all := func(transient bool, of kind) {
-		lo := b.queueKey(transient, of, q)
-		b.physical.DeleteRange(lo, successor(lo))
-	}
 	if s.durable {
-		b.physical.Delete(b.queueKey(false, kindQueue, q))
-		b.physical.Delete(b.queueKey(false, kindCounter, q))
-		for _, of := range []kind{kindEntry, kindCounts, kindDue, kindExpiry, kindMark, kindProducer, kindFloor} {
-			all(false, of)
-		}
+		b.deleteQueue(q)
+		r.dropped.add(q)
 	}
 	if s.transient {
-		all(true, kindEntry)
-		all(true, kindCounts)
-		all(true, kindExpiry)
+		for _, of := range []kind{kindEntry, kindCounts, kindExpiry} {
+			b.deleteOf(true, of, q)
+		}
 	}
 	delete(r.queues, q)
 }
 
+// deleteQueue deletes all that there may be of a queue that outlives the process.
+func (b *Batch) deleteQueue(q QueueID) {
+	b.physical.Delete(b.queueKey(false, kindQueue, q))
+	b.physical.Delete(b.queueKey(false, kindCounter, q))
+	for _, of := range []kind{kindEntry, kindCounts, kindDue, kindExpiry, kindMark, kindProducer, kindFloor} {
+		b.deleteOf(false, of, q)
+	}
+}
+
+func (b *Batch) deleteOf(transient bool, of kind, q QueueID) {
+	lo := b.queueKey(transient, of, q)
+	b.physical.DeleteRange(lo, successor(lo))
+}
+
+// strayLocked drops an entry that is added to a queue which is no more: that of a
+// transaction, perhaps, which was about to be committed when the queue was removed. It
+// reports whether this is the batch's first change of a body's references.
+func (r *Records) strayLocked(b *Batch, e *event) (first bool) {
+	if e.n < 0 {
+		return false // it went with the queue
+	}
+	if c := &b.commit; !slices.Contains(c.strays, e.queue) {
+		c.strays = append(c.strays, e.queue)
+	}
+	if !e.shared {
+		b.deleteBody(false, e.seq, e.size, r.chunk)
+		return false
+	}
+	k := refKey{seq: e.seq}
+	return r.refs.of[k].known && r.refs.release(k, e.size, r.handed)
+}
+
 // Queues are the queues and durable subscriptions found at Open, by ID.
 func (r *Records) Queues() []QueueInfo { return slices.Clone(r.found) }
+
+// LastQueue is the highest ID under which anything was found at Open; 0: there is none.
+func (r *Records) LastQueue() QueueID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := QueueID(0)
+	for q := range r.queues {
+		last = max(last, q)
+	}
+	return last
+}
+
+// Knows reports whether the store has, or had, anything of a queue.
+func (r *Records) Knows(q QueueID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queues[q] != nil
+}

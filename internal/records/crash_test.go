@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -314,4 +315,40 @@ func TestNextNeverRepeats(t *testing.T) {
 		}
 		commit(t, r, func(*Batch) {}) // so that the reservations are on disk
 	}
+}
+
+// The reservation goes with what is committed, whatever it is: whoever asks for a number
+// must not have to hand a batch over for it, and wait for room in the store. It may be the
+// store that asks, and make the room.
+func TestNextDoesNotCommitWhileOthersDo(t *testing.T) {
+	t.Parallel()
+	shard := &countingShard{Shard: openShard(t)}
+	r, err := Open(context.Background(), shard, Options{stride: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := shard.commits.Load()
+	const n = 1000
+	for range n {
+		m := &message.Message{Body: []byte("x")}
+		seq := r.Next(1)
+		commit(t, r, func(b *Batch) {
+			b.PutTransientMessage(seq, m)
+			b.Relax()
+		})
+	}
+	if got := shard.commits.Load() - opened; got != n {
+		t.Errorf("%d batches were handed over, want the %d that were committed", got, n)
+	}
+}
+
+// A countingShard counts commits.
+type countingShard struct {
+	store.Shard
+	commits atomic.Int64
+}
+
+func (s *countingShard) Commit(b *store.Batch, done func(error)) {
+	s.commits.Add(1)
+	s.Shard.Commit(b, done)
 }

@@ -54,8 +54,9 @@ func (r *Records) loadMeta() error {
 // Next gives the first of n fresh sequences. They are the broker's, for entries,
 // bodies and stories alike, rise, and are never given again, also not after a
 // crash: before a number is given, the reservation that covers it is in the
-// store's hands, and far ahead of it as a rule. It hands a batch over by itself
-// where Commit was not called for long.
+// store's hands, and far ahead of it as a rule. (A crash may lose a reservation with the
+// relaxed batch that it went with, and then all that was stored with numbers of it.) It
+// hands a batch over by itself where Commit was not called for long; else it never waits.
 func (r *Records) Next(n int) uint64 {
 	end := r.next.Add(uint64(n))
 	if end > r.low.Load() {
@@ -63,6 +64,9 @@ func (r *Records) Next(n int) uint64 {
 	}
 	return end - uint64(n)
 }
+
+// Upcoming is the sequence that Next gives next, without giving it. It never waits.
+func (r *Records) Upcoming() uint64 { return r.next.Load() }
 
 // reserve hands a reservation over, unless someone else did.
 func (r *Records) reserve() {

@@ -58,8 +58,9 @@ type Records struct {
 
 	// mu is taken for moments only, by a hand-over too, within order: who asks for
 	// a count must not wait for the store.
-	mu     sync.Mutex
-	queues map[QueueID]*queueState
+	mu      sync.Mutex
+	queues  map[QueueID]*queueState
+	dropped dropped
 }
 
 // Open reads what is known of the queues in a shard: not their messages. It
