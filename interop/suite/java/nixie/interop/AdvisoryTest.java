@@ -29,6 +29,8 @@ import org.apache.activemq.command.ProducerInfo;
 import org.apache.activemq.command.RemoveInfo;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Advisory topics other than those of temporary destinations, by the names that the client has for them. */
 class AdvisoryTest {
@@ -174,16 +176,20 @@ class AdvisoryTest {
         }
     }
 
-    /** R-DLQ-33: nobody consumes it, and the message itself is told. */
-    @Test
-    void no_consumer() throws Exception {
-        ActiveMQDestination topic = Client.destination("topic://" + Mail.unique("told.nobody"));
-        try (Watcher w = new Watcher(broker.url(), AdvisorySupport.getNoTopicConsumersAdvisoryTopic(topic)); Client c = Client.open(broker.url())) {
+    /** R-DLQ-33: nobody consumes it, and the message itself is told; a queue keeps it all the same. */
+    @ParameterizedTest
+    @ValueSource(strings = {"topic", "queue"})
+    void no_consumer(String kind) throws Exception {
+        ActiveMQDestination to = Client.destination(kind + "://" + Mail.unique("told.nobody"));
+        try (Watcher w = new Watcher(broker.url(), AdvisorySupport.getNoConsumersAdvisoryTopic(to)); Client c = Client.open(broker.url())) {
             Session s = c.auto();
-            MessageProducer p = s.createProducer(topic);
+            MessageProducer p = s.createProducer(to);
             p.setDeliveryMode(DeliveryMode.NON_PERSISTENT);
             p.send(s.createTextMessage("anyone?"));
             assertEquals("anyone?", Mail.body(w.next()));
+            if (to.isQueue()) {
+                assertEquals("anyone?#1", Mail.label(Mail.must(s.createConsumer(to))));
+            }
         }
     }
 }

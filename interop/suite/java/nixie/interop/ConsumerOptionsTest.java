@@ -60,6 +60,24 @@ class ConsumerOptionsTest {
         }
     }
 
+    /** jms.exclusiveConsumer, for all consumers of a connection; an exclusive one has everything, whatever the message groups. */
+    @Test
+    void exclusive_by_the_connection() throws Exception {
+        String queue = Mail.unique("exclusive.groups");
+        try (Client one = Client.open(broker.url() + "?jms.exclusiveConsumer=true"); Client two = Client.open(broker.url() + "?jms.exclusiveConsumer=true")) {
+            MessageConsumer owner = Client.consumer(one.auto(), queue);
+            MessageConsumer next = Client.consumer(two.auto(), queue);
+            Session s = two.auto();
+            for (String text : List.of("a0", "b0", "a1", "b1")) {
+                Message m = Mail.text(s, queue, text);
+                m.setStringProperty("JMSXGroupID", text.substring(0, 1));
+                Client.producer(s, queue).send(m);
+            }
+            assertEquals(List.of("a0", "b0", "a1", "b1"), received(owner, 4));
+            Mail.none(next);
+        }
+    }
+
     /** A consumer of higher priority is served while its window has room, then the next one. */
     @Test
     void priority() throws Exception {

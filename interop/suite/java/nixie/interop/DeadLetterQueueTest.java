@@ -1,6 +1,7 @@
 package nixie.interop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
@@ -72,6 +73,27 @@ class DeadLetterQueueTest {
             s.commit();
         }
         Mail.awaitDepth(broker.url(), Mail.DLQ, 0);
+    }
+
+    /** C13 where each queue has its dead letter queue, by a pattern that fits that one, too: it has none of its own. */
+    @Test
+    @Reference.Beyond("R-EDGE-04, R-EDGE-28: 5.17.2 loses it")
+    void C13_a_failing_reader_of_an_individual_queue() throws Exception {
+        try (BrokerProcess own = Broker.own("individual", Broker.resource("individual.xml"), "")) {
+            Mail.send(own.url(), "Q", "m0");
+            for (String from : List.of("Q", "DLQ.Q", "DLQ.Q")) {
+                try (Client c = Client.to(own.url()).limit(1).open()) {
+                    Session s = c.transacted();
+                    MessageConsumer consumer = Client.consumer(s, from);
+                    for (Message m = Mail.must(consumer); m != null; m = consumer.receive(500)) {
+                        s.rollback();
+                    }
+                }
+                Mail.awaitDepth(own.url(), "DLQ.Q", 1);
+                assertFalse(new Operator(own).look("destinations").contains("DLQ.DLQ"));
+            }
+            assertEquals(List.of("m0#1"), Mail.take(own.url(), "DLQ.Q", 1));
+        }
     }
 
     /** C13: while one reader is held off, another gets the message at once. */

@@ -122,6 +122,20 @@ class FlowControlTest {
         }
     }
 
+    /** jms.sendTimeout: a send that waits longer fails at the client; the message goes in when there is room, and the connection goes on. */
+    @Test
+    void time_limit_of_the_client() throws Exception {
+        String queue = Mail.unique("wait");
+        try (Client c = Client.to(broker.url()).factory(f -> f.setSendTimeout(500)).open()) {
+            Session s = c.auto();
+            MessageProducer p = fill(s, queue);
+            assertThrows(JMSException.class, () -> p.send(message(s, queue, FIT)));
+            take(queue, FIT + 1);
+            p.send(message(s, queue, 0));
+            take(queue, 1);
+        }
+    }
+
     @Test
     void producer_window() throws Exception {
         String queue = Mail.unique("wait");

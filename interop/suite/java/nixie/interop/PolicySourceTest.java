@@ -5,11 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.Hashtable;
 import java.util.List;
 import java.util.stream.Collectors;
 import javax.jms.Message;
 import javax.jms.MessageConsumer;
 import javax.jms.Session;
+import javax.naming.Context;
+import javax.naming.InitialContext;
 import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.ActiveMQConnectionFactory;
 import org.apache.activemq.ActiveMQMessageConsumer;
@@ -71,6 +74,26 @@ class PolicySourceTest {
                 "useExponentialBackOff = true", "backOffMultiplier = 2.0")) {
             assertTrue(cause.contains(part), cause); // R-CLIENT-49
         }
+    }
+
+    /** R-URI-14: the same keys in the properties of a JNDI context, without "jms.". */
+    @Test
+    void by_jndi() throws Exception {
+        String queue = Mail.unique("jndi");
+        Hashtable<String, String> env = new Hashtable<>();
+        env.put(Context.INITIAL_CONTEXT_FACTORY, "org.apache.activemq.jndi.ActiveMQInitialContextFactory");
+        env.put(Context.PROVIDER_URL, broker.url());
+        env.put("redeliveryPolicy.maximumRedeliveries", "1");
+        env.put("redeliveryPolicy.initialRedeliveryDelay", "20");
+        env.put("prefetchPolicy.queuePrefetch", "7");
+        env.put("queue.orders", queue);
+        Context jndi = new InitialContext(env);
+        ActiveMQConnectionFactory factory = (ActiveMQConnectionFactory) jndi.lookup("ConnectionFactory");
+        assertEquals(7, factory.getPrefetchPolicy().getQueuePrefetch());
+        assertEquals(queue, ((ActiveMQQueue) jndi.lookup("orders")).getPhysicalName());
+        Life life = life(factory, queue);
+        assertEquals(2, life.deliveries());
+        assertTrue(life.cause().contains("initialRedeliveryDelay = 20"), life.cause());
     }
 
     /** R-URI-12: what the client does not know is its own error; the broker is not troubled. */

@@ -69,6 +69,25 @@ class PriorityTest {
         assertEquals(List.of("p9.0#1", "p4.0#2!", "p4.1#1"), got);
     }
 
+    /** R-PRI-01: a client that sorts what it has (messagePrioritySupported) puts what it rolled back behind what is more urgent. */
+    @Test
+    void sorted_by_the_client() throws Exception {
+        String queue = Mail.unique("PRIO");
+        send(queue, 1, 1);
+        try (Client c = Client.to(broker.url()).factory(f -> f.setMessagePrioritySupported(true)).open()) {
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, queue);
+            assertEquals("p1.0", Mail.next(consumer));
+            send(queue, 9);
+            Thread.sleep(Mail.QUIET); // it is in the client, behind p1.1, which came before
+            s.rollback();
+            List<String> got = Mail.drain(consumer, 3);
+            s.commit();
+            assertEquals(List.of("p9.0#1", "p1.0#2!", "p1.1#1"), got);
+        }
+        assertEquals(List.of(), Mail.take(broker.url(), queue, 0));
+    }
+
     /** Priority survives a restart, and the dead letter keeps it. */
     @Test
     void over_a_restart() throws Exception {

@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.URI;
+import java.net.URL;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -16,7 +18,10 @@ import javax.jms.MessageProducer;
 import javax.jms.Session;
 import javax.jms.TextMessage;
 import org.apache.activemq.ActiveMQMessageProducer;
+import org.apache.activemq.ActiveMQSession;
 import org.apache.activemq.AsyncCallback;
+import org.apache.activemq.BlobMessage;
+import org.apache.activemq.command.ActiveMQBlobMessage;
 import org.apache.activemq.command.ActiveMQMessage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -60,6 +65,26 @@ class ProducerTest {
         for (int i = 0; i < 200; i++) {
             assertEquals("m" + i + "#1", got.get(i));
         }
+    }
+
+    /** A blob is kept elsewhere; the message has its URL, which a dead letter keeps. */
+    @Test
+    void blob() throws Exception {
+        String queue = Mail.unique("blob");
+        URL where = URI.create("http://127.0.0.1:1/fileserver/picture%20of%20us.png").toURL();
+        try (Client c = Client.to(broker.url()).limit(0).open()) {
+            ActiveMQSession s = (ActiveMQSession) c.transacted();
+            BlobMessage sent = s.createBlobMessage(where);
+            sent.setStringProperty("origin", queue);
+            ((ActiveMQBlobMessage) sent).setMimeType("image/png");
+            Client.producer(s, queue).send(sent);
+            s.commit();
+            BlobMessage got = (BlobMessage) Mail.must(Client.consumer(s, queue));
+            assertEquals(where, got.getURL());
+            assertEquals("image/png", got.getMimeType());
+            s.rollback();
+        }
+        assertEquals(where, ((BlobMessage) Mail.deadLetters(broker.url(), queue, 1).get(0)).getURL());
     }
 
     /** The client's own completion callback. */

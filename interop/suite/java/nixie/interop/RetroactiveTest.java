@@ -30,6 +30,16 @@ class RetroactiveTest {
         }
     }
 
+    /** jms.useRetroactiveConsumer asks for it for all consumers of a connection. */
+    @Test
+    void by_the_connection() throws Exception {
+        String topic = "topic://" + Mail.unique("three");
+        Mail.send(broker.url(), topic, Mail.numbered(5));
+        try (Client c = Client.open(broker.url() + "?jms.useRetroactiveConsumer=true")) {
+            assertEquals(List.of("m2#1", "m3#1", "m4#1"), Mail.drain(Client.consumer(c.auto(), topic), 3));
+        }
+    }
+
     @Test
     void with_a_selector() throws Exception {
         String topic = "topic://" + Mail.unique("three");

@@ -5,19 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import javax.jms.BytesMessage;
 import javax.jms.JMSException;
@@ -27,6 +21,8 @@ import javax.jms.MessageProducer;
 import javax.jms.Session;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Figures and disk while messages fail. C16: counters stay right when messages expire under a consumer that
@@ -36,31 +32,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class RetryLoadTest {
     @RegisterExtension static final Broker broker = Broker.with("retry-load.xml");
 
-    private static final HttpClient HTTP = HttpClient.newHttpClient();
-
-    /** What the operator sees of a queue: "messages=0 out=0 enqueued=20", in the order asked for. */
-    private static String figures(String queue, String... names) throws IOException, InterruptedException {
-        String url = broker.process().admin() + "/api/v1/queues/" + queue;
-        String body = HTTP.send(HttpRequest.newBuilder(URI.create(url)).build(), HttpResponse.BodyHandlers.ofString()).body();
-        List<String> out = new ArrayList<>();
-        for (String name : names) {
-            Matcher m = Pattern.compile("\"" + name + "\": *(\\d+)").matcher(body);
-            assertTrue(m.find(), "no " + name + " in " + body);
-            out.add(name + "=" + m.group(1));
-        }
-        return String.join(" ", out);
-    }
-
-    /** The figures are right at once, or soon: a batch may be on its way to the disk. */
     private static void awaitFigures(String queue, String want) throws Exception {
-        String[] names = Stream.of(want.split(" ")).map(f -> f.substring(0, f.indexOf('='))).toArray(String[]::new);
-        long end = System.nanoTime() + 5_000_000_000L;
-        String got = figures(queue, names);
-        while (!got.equals(want) && System.nanoTime() < end) {
-            Thread.sleep(50);
-            got = figures(queue, names);
-        }
-        assertEquals(want, got, queue);
+        new Operator(broker.process()).await(queue, want);
     }
 
     private static void send(Session s, String queue, String text, long timeToLive) throws JMSException {
@@ -99,11 +72,12 @@ class RetryLoadTest {
         assertEquals(tried, limit);
     }
 
-    /** C16 part 2: a pull consumer gets the next message when the one it rolled back has expired. */
-    @Test
-    void C16_a_pull_consumer_gets_the_next_message() throws Exception {
+    /** C16 part 2: a pull consumer gets the next message when the one it rolled back has expired, or is given up. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void C16_a_pull_consumer_gets_the_next_message(boolean closed) throws Exception {
         String queue = Mail.unique("C16.pull");
-        try (Client c = Client.to(broker.url()).prefetch(0).policy(p -> p.setMaximumRedeliveries(5))
+        try (Client c = Client.to(broker.url()).prefetch(0).limit(closed ? 5 : 0)
                 .factory(f -> f.setConsumerExpiryCheckEnabled(false)).open()) {
             Session s = c.transacted();
             try (Client other = Client.open(broker.url())) {
@@ -113,9 +87,13 @@ class RetryLoadTest {
             }
             MessageConsumer consumer = Client.consumer(s, queue);
             assertEquals("short#1", Mail.label(Mail.must(consumer)));
-            consumer.close();
+            if (closed) {
+                consumer.close();
+            }
             s.rollback();
-            consumer = Client.consumer(s, queue);
+            if (closed) {
+                consumer = Client.consumer(s, queue);
+            }
             Thread.sleep(1500);
             long begin = System.nanoTime();
             assertEquals("long#1", Mail.label(consumer.receive(3000)));
@@ -159,22 +137,30 @@ class RetryLoadTest {
         Mail.deadLetters(broker.url(), queue, 100);
     }
 
+    /** The size of the data directory. */
     private static long directory() throws IOException {
         long[] sum = {0};
         try (Stream<Path> files = Files.walk(broker.process().data())) {
             files.forEach(f -> {
                 try {
                     sum[0] += Files.isRegularFile(f) ? Files.size(f) : 0;
-                } catch (java.nio.file.NoSuchFileException e) {
+                } catch (NoSuchFileException e) {
                     // The store has just removed it.
                 } catch (IOException e) {
                     throw new UncheckedIOException(e);
                 }
             });
-        } catch (UncheckedIOException e) {
-            return 0; // a file that went while we looked; the next look counts
         }
         return sum[0];
+    }
+
+    /** C25: a minute later the directory is what it was, and 16 MB at the most. */
+    private static void awaitDirectory(long before) throws Exception {
+        long grown = directory() - before;
+        for (long end = System.nanoTime() + 60_000_000_000L; grown >= 16L << 20 && System.nanoTime() < end; grown = directory() - before) {
+            Thread.sleep(500);
+        }
+        assertTrue(grown < 16L << 20, "the directory has still grown by " + grown + " bytes");
     }
 
     /** Fifty messages a second through a queue, until told to stop; the slowest, in milliseconds. */
@@ -252,5 +238,36 @@ class RetryLoadTest {
         long slowest = other.get(30, TimeUnit.SECONDS);
         assertTrue(slowest < 500, "the other queue's slowest message took " + slowest + " ms");
         awaitFigures(queue, "messages=0 out=0 enqueued=1 dequeued=1 deadLettered=0");
+        awaitDirectory(before);
+    }
+
+    /** C25 point 3: of two thousand dead letters nothing is left on the disk when they are consumed. */
+    @Test
+    void C25_consumed_dead_letters_leave_the_disk() throws Exception {
+        String queue = Mail.unique("C25.dead");
+        int n = 2000;
+        long before = directory();
+        try (Client c = Client.to(broker.url()).limit(0).prefetch(n).open()) {
+            Session s = c.transacted();
+            MessageProducer p = Client.producer(s, queue);
+            for (int i = 0; i < n; i++) {
+                BytesMessage m = s.createBytesMessage();
+                byte[] body = new byte[8192];
+                ThreadLocalRandom.current().nextBytes(body); // what cannot be compressed
+                m.writeBytes(body);
+                m.setStringProperty("origin", queue);
+                p.send(m);
+            }
+            s.commit();
+            MessageConsumer consumer = Client.consumer(s, queue);
+            for (int i = 0; i < n; i++) {
+                Mail.must(consumer);
+                s.rollback();
+            }
+        }
+        awaitFigures(queue, "messages=0 out=0 enqueued=2000 dequeued=2000 deadLettered=2000");
+        assertTrue(directory() - before > 8L << 20, "they were never on the disk");
+        Mail.deadLetters(broker.url(), queue, n);
+        awaitDirectory(before);
     }
 }

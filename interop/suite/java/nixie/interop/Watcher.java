@@ -1,6 +1,7 @@
 package nixie.interop;
 
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -22,6 +23,12 @@ final class Watcher implements AutoCloseable {
         ActiveMQMessage m = seen.poll(Mail.SOON, TimeUnit.MILLISECONDS);
         assertNotNull(m, "no advisory");
         return m;
+    }
+
+    /** Sees that nothing more is told. */
+    void none() throws Exception {
+        ActiveMQMessage m = seen.poll(Mail.QUIET, TimeUnit.MILLISECONDS);
+        assertNull(m, () -> "an advisory to " + m.getDestination());
     }
 
     /** Passes over what other tests brought about. */
