@@ -71,6 +71,10 @@ type span struct {
 // ackRange checks an acknowledgement and applies it, whole or not at all (R-BRK-10).
 func (m *Machine) ackRange(k *Consumer, c Ack) error {
 	s, err := m.span(k, c.First, c.Last)
+	batch := m.batch(k, c)
+	if batch != nil {
+		s, err = span{first: batch[0], last: m.find(k, c.Last), n: len(batch)}, nil
+	}
 	switch {
 	case err != nil:
 		return err
@@ -93,7 +97,10 @@ func (m *Machine) ackRange(k *Consumer, c Ack) error {
 	case ExpiredAck:
 		k.narrow(1)
 	}
-	for it := s.first; ; {
+	for _, it := range batch {
+		m.ackOne(k, c, it, s)
+	}
+	for it := s.first; batch == nil; {
 		next := it.next
 		m.ackOne(k, c, it, s)
 		if it == s.last {
@@ -101,6 +108,33 @@ func (m *Machine) ackRange(k *Consumer, c Ack) error {
 		}
 		it = next
 	}
+	return nil
+}
+
+// batch is what a consumer's client had in the transaction that it has rolled back, and of
+// which it says now that it delivers it once more, or has given it up; nil where that
+// cannot be told, and the range counts. With nonBlockingRedelivery a client has messages
+// in another order than they were handed out, and others lie between the first and the
+// last of them, or the last lies before the first: a range would fail those, or none
+// (R-CLIENT-46).
+func (m *Machine) batch(k *Consumer, c Ack) []*Item {
+	if c.Type != Redelivered && c.Type != Poison || c.First.IsZero() || c.Count < 2 {
+		return nil
+	}
+	first, last := m.find(k, c.First), m.find(k, c.Last)
+	if first == nil || last == nil || first.batch == 0 || first.batch != last.batch {
+		return nil
+	}
+	all := make([]*Item, 0, c.Count)
+	for it := k.held.head; it != nil; it = it.next {
+		if it.batch == first.batch && it.tx == "" {
+			all = append(all, it)
+		}
+	}
+	if len(all) != c.Count {
+		return nil
+	}
+	return all
 }
 
 // span finds the range from first to last in what a consumer has.
@@ -234,7 +268,10 @@ func (m *Machine) poison(k *Consumer, c Ack, it *Item, s span) {
 		m.refused(it, message.Poison, c.Text)
 	default:
 		k.release(it)
-		if it != s.last || c.Before {
+		switch {
+		case c.Before: // the text tells of another message
+			s.missed = min(s.missed, k.quietAbout(it))
+		case it != s.last:
 			s.missed = min(s.missed, 1) // a client that keeps more than one to itself is not known
 		}
 		m.reconstruct(it, s.missed)

@@ -310,7 +310,7 @@ func (m *Machine) handOut(it *Item, c *Consumer) {
 	it.place, it.consumer, it.header = out, c, nil
 	c.held.pushBack(it)
 	m.isOut(it)
-	it.attempt, it.covered, it.tx, it.line = open, false, "", nil
+	it.attempt, it.covered, it.tx, it.line, it.batch = open, false, "", nil, 0
 	it.handedOut = m.now
 	m.watchAcks(c)
 	if m.o.Slow.Rate > 0 && c.rateEnds == 0 {

@@ -54,6 +54,7 @@ type Item struct {
 	consumer  *Consumer // that has it, or had it when it went into limbo
 	number    uint64    // of the consumer's hand-outs, from 1
 	tx        string    // the open transaction that acknowledged it
+	batch     uint64    // the rollback that left it with its client; 0: none did
 	place     place
 	attempt   attempt
 	local     bool            // its consumer redelivers it by itself

@@ -99,6 +99,7 @@ type Machine struct {
 	expected     map[uint64]bool
 	plucked      map[uint64]bool // taken out of the store alone; a page may still show them
 	txs          map[string][]*Item
+	rollbacks    uint64 // so far
 	producers    producers
 	groups       groups
 	gathersUntil int64            // 0: it does not wait for consumers

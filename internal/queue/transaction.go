@@ -19,6 +19,7 @@ func (m *Machine) enlist(k *Consumer, it *Item, c Ack) {
 func (m *Machine) settle(c Settle) {
 	items := m.txs[c.Tx]
 	delete(m.txs, c.Tx)
+	m.rollbacks++
 	for _, it := range items {
 		if c.Commit {
 			m.committed(it)
@@ -59,7 +60,7 @@ func (m *Machine) rollBack(it *Item, c Settle) {
 	if counted {
 		m.foresee(it, f)
 	}
-	it.attempt = rolledBack
+	it.attempt, it.batch = rolledBack, m.rollbacks
 	if c.Cause == message.ConnectionLost {
 		it.attempt = charged
 		return

@@ -21,6 +21,7 @@ import (
 type handed struct {
 	order list.List                // of *handOut
 	at    map[uint64]*list.Element // by position, which no two queues share
+	ends  int                      // rollbacks so far
 }
 
 // A handOut is one message of a handed.
@@ -30,6 +31,7 @@ type handOut struct {
 	from     message.Destination
 	tx       string // the open transaction that has acknowledged it
 	told     bool   // a DELIVERED has covered it
+	batch    int    // the rollback that left it with the client; 0: none did
 }
 
 // add notes a delivery. What is handed out once more stands where it is last.
@@ -86,6 +88,9 @@ func (h *handed) apart(a broker.Ack) ([]broker.Ack, error) {
 	if exact := a.Type == queue.Standard || a.Type == queue.Poison; exact && stale && first != last {
 		meant, ok = h.kept(a, last), true
 	}
+	if batch := h.batch(a, first, last); batch != nil {
+		meant, ok = batch, true
+	}
 	if counted := a.Type == queue.Standard && len(meant) > 0; !ok || counted && a.Count != len(meant) {
 		return nil, fmt.Errorf("unmatched acknowledge of %d messages from %s to %s: consumer %s has %d between them here: %w",
 			a.Count, a.First, a.Last, a.Consumer, len(meant), message.ErrInvalid)
@@ -115,6 +120,25 @@ func (h *handed) between(first, last *list.Element) (all []*handOut, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// batch is what the client had in the transaction that it has rolled back, where it says
+// of just these that it delivers them once more, or has given them up; else nil (see the
+// same of package queue).
+func (h *handed) batch(a broker.Ack, first, last *list.Element) (all []*handOut) {
+	n := first.Value.(*handOut).batch
+	if a.Type != queue.Redelivered && a.Type != queue.Poison || a.First.IsZero() || a.Count < 2 || n == 0 || n != last.Value.(*handOut).batch {
+		return nil
+	}
+	for e := h.order.Front(); e != nil; e = e.Next() {
+		if o := e.Value.(*handOut); o.tx == "" && o.batch == n {
+			all = append(all, o)
+		}
+	}
+	if len(all) != a.Count {
+		return nil
+	}
+	return all
 }
 
 // kept are the messages of a range that begins with one which the client has of its
@@ -172,6 +196,7 @@ func (h *handed) had(consumer string, last int64) []broker.Ack {
 // ended takes in that a transaction is over. After a rollback the client has what it
 // had, in the same order.
 func (h *handed) ended(tx string, committed bool) {
+	h.ends++
 	for e := h.order.Front(); e != nil; {
 		o, next := e.Value.(*handOut), e.Next()
 		switch {
@@ -179,7 +204,7 @@ func (h *handed) ended(tx string, committed bool) {
 		case committed:
 			h.remove(o.position)
 		default:
-			o.tx = ""
+			o.tx, o.batch = "", h.ends
 		}
 		e = next
 	}

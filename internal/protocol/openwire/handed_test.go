@@ -403,3 +403,68 @@ func TestRangeInAnotherOrder(t *testing.T) {
 		p.hangUp()
 	})
 }
+
+// R-CLIENT-46, nonBlockingRedelivery: what a client rolled back together is what it means
+// by REDELIVERED and POISON, in whatever order it had it, and whatever else it has
+// between the first and the last.
+func TestRolledBackInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{"A", "A,B,C"} {
+		t.Run(from, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, nil, func(h *house) {
+				p := h.client()
+				p.produce(1, 0)
+				p.consume(1, queueNamed(from), 100)
+				for i := range 6 {
+					to := "A"
+					if from != "A" {
+						to = string(rune('A' + i%3))
+					}
+					p.do(p.text(int64(i+1), queueNamed(to), fmt.Sprint(i)))
+				}
+				got, _ := have(p, 6)
+				slices.SortFunc(got, func(a, b *wire.MessageDispatch) int {
+					return int(a.Message.MessageID.ProducerSequenceID - b.Message.MessageID.ProducerSequenceID)
+				})
+				tx := int64(0)
+				rolledBack := func(how wire.AckType, numbers ...int) {
+					tx++
+					p.tell(p.transaction(tx, wire.TransactionBegin))
+					for _, n := range numbers {
+						a := ack(got[n], wire.AckIndividual)
+						a.TransactionID = p.txID(tx)
+						p.tell(a)
+					}
+					p.do(p.transaction(tx, wire.TransactionRollback))
+					a := span(got[numbers[0]], got[numbers[len(numbers)-1]], len(numbers), how)
+					a.FirstMessageID = got[numbers[0]].Message.MessageID
+					if how == wire.AckPoison {
+						a.PoisonCause = wire.NewThrowable("java.lang.Throwable", "Delivery[2] exceeds redelivery policy limit:RedeliveryPolicy {}, cause:null")
+					}
+					p.do(a)
+				}
+				rolledBack(wire.AckRedelivered, 0, 3) // 1 and 2 wait in the client
+				rolledBack(wire.AckRedelivered, 5, 1) // the other way round
+				rolledBack(wire.AckPoison, 3, 5, 0)
+				p.do(&wire.RemoveInfo{ObjectID: p.consumerID(1), LastDeliveredSequenceID: -1})
+				p.consume(2, queueNamed(from), 100)
+				_, labels := have(p, 3)
+				if diff := cmp.Diff([]string{"1#1", "2#0", "4#0"}, labels); diff != "" {
+					t.Errorf("left (-want +got):\n%s", diff)
+				}
+				p.consume(3, queueNamed("ActiveMQ.DLQ"), 100)
+				dead, labels := have(p, 3)
+				if diff := cmp.Diff([]string{"0#0", "3#0", "5#0"}, labels); diff != "" {
+					t.Errorf("dead (-want +got):\n%s", diff)
+				}
+				for _, d := range dead {
+					if n, _, err := wire.LookupProperty(d.Message.MarshalledProperties, "deliveryAttempts"); n != int64(2) || err != nil {
+						t.Errorf("%s after %v attempts, %v, want 2", body(t, d), n, err)
+					}
+				}
+				p.hangUp()
+			})
+		})
+	}
+}

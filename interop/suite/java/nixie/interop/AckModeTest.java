@@ -6,8 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -189,6 +192,45 @@ class AckModeTest {
             assertEquals(List.of("m1#1", "m2#1", "m0#2!"), seen);
         }
         Mail.awaitDepth(broker.url(), queue, 0);
+    }
+
+    /** R-CLIENT-46: with nonBlockingRedelivery batches come in another order; each message is given up with its own. */
+    @ParameterizedTest
+    @CsvSource({"3,false", "5,false", "3,true"})
+    @Reference.Beyond("R-CLIENT-44: a range takes what lies between, or is refused")
+    void non_blocking_batches(int batch, boolean pattern) throws Exception {
+        String queue = Mail.unique("batches");
+        Mail.send(broker.url(), queue, Mail.numbered(15));
+        Mail.send(broker.url(), queue + ".b", Mail.numbered(4));
+        Map<String, Integer> seen = new HashMap<>();
+        List<String> errors = new CopyOnWriteArrayList<>();
+        try (Client c = Client.to(broker.url()).limit(2).factory(f -> f.setNonBlockingRedelivery(true)).policy(p -> {
+            p.setInitialRedeliveryDelay(100);
+            p.setRedeliveryDelay(170);
+        }).open()) {
+            c.connection.setExceptionListener(e -> errors.add(e.toString()));
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, pattern ? queue + ".>" : queue);
+            int n = 0;
+            for (Message m = Mail.must(consumer); m != null; m = consumer.receive(1500)) {
+                int count = seen.merge(m.getJMSMessageID(), 1, Integer::sum);
+                assertEquals(count, Mail.count(m), Mail.body(m));
+                if (++n % batch == 0) {
+                    Thread.sleep(30);
+                    s.rollback();
+                }
+            }
+            s.rollback();
+            Mail.awaitDepth(broker.url(), queue, 0); // while the client is still there
+        }
+        assertEquals(List.of(), errors);
+        List<Message> dead = Mail.deadLetters(broker.url(), queue, 15);
+        if (pattern) {
+            dead.addAll(Mail.deadLetters(broker.url(), queue + ".b", 4));
+        }
+        for (Message m : dead) {
+            assertEquals(seen.get(m.getJMSMessageID()).longValue(), m.getLongProperty("deliveryAttempts"), Mail.body(m));
+        }
     }
 
     /** sendAcksAsync=false: each ack is a request that wants its response. */
