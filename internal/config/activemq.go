@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -76,13 +77,13 @@ func (m *activeMQ) document(root *element) {
 		m.brokers = append(m.brokers, root)
 		return
 	}
-	for _, a := range root.attrs {
-		if a.space == "" && a.name == "profile" {
-			m.fail(root.atAttr(a, "profiles are not offered; write the document without one"))
-		}
+	if !m.active(root) {
+		return
 	}
 	for _, e := range root.children {
 		switch {
+		case e.name == "beans" && (e.space == beansSpace || e.space == ""):
+			m.document(e)
 		case e.name == "broker" && (isCore(e.space) || e.space == "" || e.space == beansSpace), brokerBean(e):
 			m.brokers = append(m.brokers, e)
 		case e.name == "import":
@@ -103,6 +104,36 @@ func (m *activeMQ) document(root *element) {
 			m.loose = append(m.loose, e)
 		}
 	}
+}
+
+// profilesName is the property that says which profiles of a Spring document are active.
+const profilesName = "spring.profiles.active"
+
+// active reports whether the profiles of a beans element, if it has any, are active: one
+// of them, or with ! one that is not. Those that are not active are named.
+func (m *activeMQ) active(e *element) bool {
+	i := slices.IndexFunc(e.attrs, func(a attribute) bool { return a.space == "" && a.name == "profile" })
+	if i < 0 {
+		return true
+	}
+	a := e.attrs[i]
+	given, ok := m.defines[profilesName]
+	if !ok {
+		given, _ = m.opts.LookupEnv("SPRING_PROFILES_ACTIVE")
+	}
+	separated := func(r rune) bool { return r == ',' || r == ';' || r == ' ' }
+	on := strings.FieldsFunc(given, separated)
+	if len(on) == 0 {
+		on = []string{"default"} // as in Spring
+	}
+	for _, profile := range strings.FieldsFunc(a.value, separated) {
+		name, not := strings.CutPrefix(profile, "!")
+		if slices.Contains(on, name) != not {
+			return true
+		}
+	}
+	m.warn(e.atAttr(a, fmt.Sprintf("%q is not active, and what is in it is left out; -D %s=NAME makes it so", a.value, profilesName)))
+	return false
 }
 
 // brokerBean reports whether e is a broker written as a plain Spring bean.
@@ -206,6 +237,10 @@ func (m *activeMQ) configurer(e *element) {
 			optional = strings.EqualFold(p.attr("value"), "true")
 		case "properties":
 			m.inlineProperties(p)
+		case "placeholderPrefix", "placeholderSuffix", "valueSeparator":
+			if v := strings.TrimSpace(strings.Join(values(p), "")); v != placeholderSigns[p.attr("name")] {
+				m.fail(p.at(fmt.Sprintf("%s %q is not offered: write placeholders as ${name} and ${name:default}", p.attr("name"), v)))
+			}
 		}
 	}
 	for _, name := range names {
@@ -214,6 +249,9 @@ func (m *activeMQ) configurer(e *element) {
 		}
 	}
 }
+
+// placeholderSigns are what placeholders are written with.
+var placeholderSigns = map[string]string{"placeholderPrefix": "${", "placeholderSuffix": "}", "valueSeparator": ":"}
 
 // values lists the values of a property: its attribute, its text, those of its
 // list. In an attribute or text they may be separated by commas.

@@ -183,7 +183,11 @@ func fromBean(bean *element) *element {
 		case "property":
 			addBeanProperty(e, c)
 		case "constructor-arg": // the name of a destination
-			e.attrs = append(e.attrs, attribute{name: "physicalName", value: c.attr("value"), line: c.line})
+			a := attribute{name: "physicalName", value: c.attr("value"), line: c.line}
+			if v := c.find("value"); v != nil {
+				a.value, a.line = v.text, v.line
+			}
+			e.attrs = append(e.attrs, a)
 		default:
 			e.children = append(e.children, c)
 		}

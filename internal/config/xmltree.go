@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -85,6 +86,9 @@ func parseXML(file string, raw []byte) (*element, *Notice) {
 		n := &Notice{File: file, Line: p.lineOf(p.dec.InputOffset()), Text: err.Error()}
 		if syntax := (*xml.SyntaxError)(nil); errors.As(err, &syntax) {
 			n.Line, n.Text = syntax.Line, "not well-formed XML: "+syntax.Msg
+			if strings.HasPrefix(syntax.Msg, "invalid character entity") {
+				n.Text += "; only texts that the DOCTYPE of this file gives a name to are known: write what it stands for"
+			}
 		}
 		return nil, n
 	}
@@ -143,6 +147,8 @@ func (p *xmlParser) document() (*element, error) {
 			e := open[len(open)-1]
 			e.text, e.raw = strings.TrimSpace(string(e.raw)), nil
 			open = open[:len(open)-1]
+		case xml.Directive:
+			p.entities(string(t))
 		case xml.CharData:
 			if len(open) > 0 {
 				e := open[len(open)-1]
@@ -154,6 +160,22 @@ func (p *xmlParser) document() (*element, error) {
 		return nil, errors.New("no element in the document")
 	}
 	return root, nil
+}
+
+// entity is a declaration of an internal entity without markup in a DOCTYPE.
+var entity = regexp.MustCompile(`<!ENTITY\s+([A-Za-z_][\w.-]*)\s+(?:"([^"<&%]*)"|'([^'<&%]*)')\s*>`)
+
+// entities takes the texts that a DOCTYPE gives names to. Others, such as those in files of
+// their own, are errors where they are used.
+func (p *xmlParser) entities(directive string) {
+	for _, found := range entity.FindAllStringSubmatch(directive, maxAttrs) {
+		if p.dec.Entity == nil {
+			p.dec.Entity = map[string]string{}
+		}
+		if _, twice := p.dec.Entity[found[1]]; !twice { // the first one counts, as XML has it
+			p.dec.Entity[found[1]] = found[2] + found[3]
+		}
+	}
 }
 
 // start makes an element of a start tag that lies at offset in the source.
