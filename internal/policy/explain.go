@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nixiemq/nixie/internal/config"
 	"github.com/nixiemq/nixie/internal/message"
@@ -97,6 +98,11 @@ func Explain(c *config.Config, q Question) Explanation {
 	}
 	if p := e.Rules.Redelivery; p != nil {
 		s := sideOf(p)
+		for i := range x.Values { // address-settings are merged: the limit may stand in another one
+			if v := &x.Values[i]; v.Name == "redelivery.maximumRedeliveries" && v.Source != Default {
+				s.Source = v.Source
+			}
+		}
 		x.Broker = &s
 	}
 	x.Schedule = scheduleOf(q.Client, e.Rules.Redelivery)
@@ -226,7 +232,8 @@ func notesOf(x *Explanation, q *Question, e *config.Effective) []string {
 	note(d.IsTopic() && !d.IsTemporary() && !e.Rules.DeadLetterNonDurable, "this holds for durable subscriptions to the topic; a copy that fails in another subscription is dropped")
 	note(d.IsTemporary() && d.IsTopic(), "a temporary topic has no dead letters: what is given up is dropped")
 	note(d.IsTemporary() && d.IsQueue(), "what lies in a temporary queue goes with it when its connection ends")
-	note(p != nil && p.UseCollisionAvoidance, "the delays are spread by chance; 'nixie policy simulate' shows how the total comes out")
+	spread := slices.ContainsFunc(x.Schedule.Steps, func(s Step) bool { return s.LowMillis != s.HighMillis })
+	note(spread, "the delays are spread by chance; 'nixie policy simulate' shows how the total comes out")
 	note(p != nil && p.UseExponentialBackOff && !(p.BackOffMultiplier > 1), "useExponentialBackOff has no effect with a multiplier of %s: it must be more than 1", number(max(0, multiplierOf(p))))
 	return notes
 }

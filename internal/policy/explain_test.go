@@ -195,6 +195,30 @@ func TestExplainOurOwnYAML(t *testing.T) {
 	}
 }
 
+// TestMergedSettingsNameTheirLines: the limit is told with the line that says it, not with
+// that of the most specific setting, and delays that are all none are not spread.
+func TestMergedSettingsNameTheirLines(t *testing.T) {
+	t.Parallel()
+	c := load(t, `<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"><security-enabled>false</security-enabled><address-settings>
+  <address-setting match="#"><dead-letter-address>DLQ</dead-letter-address><redelivery-delay>1000</redelivery-delay>
+    <redelivery-collision-avoidance-factor>0.5</redelivery-collision-avoidance-factor></address-setting>
+  <address-setting match="orders.#"><max-delivery-attempts>3</max-delivery-attempts></address-setting>
+  <address-setting match="orders.eu"><redelivery-delay>0</redelivery-delay></address-setting>
+</address-settings></core></configuration>
+`)
+	x := explain(t, c, "orders.eu", "client-max=0")
+	if x.Broker.Source != "f:4" || x.Broker.Deliveries != 3 {
+		t.Errorf("the broker's side: %+v", x.Broker)
+	}
+	const spread = "spread by chance"
+	if notes := strings.Join(x.Notes, "; "); strings.Contains(notes, spread) {
+		t.Errorf("notes: %s", notes)
+	}
+	if notes := strings.Join(explain(t, c, "orders.us", "client-max=0").Notes, "; "); !strings.Contains(notes, spread) {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
 // TestEveryRuleIsShown: a value that explain leaves out would be decided in
 // silence.
 func TestEveryRuleIsShown(t *testing.T) {
@@ -284,7 +308,7 @@ func TestNotes(t *testing.T) {
 		"a temporary topic":          {"", "temp-topic://T", nil, "has no dead letters"},
 		"a temporary queue":          {"", "temp-queue://T", nil, "goes with it when its connection ends"},
 		"growth that is none":        {"defaultPolicy:\n  redelivery: {useExponentialBackOff: true, backOffMultiplier: 1}\n", "Q", nil, "no effect with a multiplier of 1"},
-		"chance":                     {"defaultPolicy:\n  redelivery: {useCollisionAvoidance: true}\n", "Q", nil, "spread by chance"},
+		"chance":                     {"defaultPolicy:\n  redelivery: {useCollisionAvoidance: true}\n", "Q", []string{"client-max=0"}, "spread by chance"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
