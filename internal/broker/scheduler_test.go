@@ -238,6 +238,41 @@ func TestSentOnceMoreIsScheduledOnce(t *testing.T) { // C21, after a fail-over
 	})
 }
 
+// A client that comes back sends what it had no answer for once more: also where it was
+// scheduled, and its time has come since.
+func TestSentOnceMoreAfterItsTimeIsNotScheduledAgain(t *testing.T) { // C21, after a fail-over
+	feed := topicNamed("FEED")
+	for name, to := range map[string]message.Destination{"queue": orders, "topic": feed, "both": queueNamed("ORDERS,topic://FEED")} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, nil, func(h *house) {
+				c := h.client()
+				c.must(c.settleConsumer(c.consume(feed, func(s *ConsumerSpec) { s.Subscription = "s" })))
+				m, next := c.msg(to, "m", in(time.Second)), c.msg(to, "next", in(time.Second))
+				c.must(c.send(m, ""))
+				time.Sleep(5 * time.Second)
+				h.kill()
+				conn, err := h.broker.Connect(h.t.Context(), ClientInfo{ID: c.id, ClientID: c.id, Reconnect: true, Kick: func(error) {}}, c)
+				c.must(err)
+				c.c = conn
+				c.must(c.send(m, ""))
+				c.must(c.send(next, ""))
+				time.Sleep(5 * time.Second)
+				for _, q := range h.broker.Queues() {
+					if q.Messages != 2 {
+						t.Errorf("%s has %d messages, want each once", q.Name, q.Messages)
+					}
+				}
+				for _, s := range h.broker.Subscriptions() {
+					if want := map[bool]int64{true: 2}[to != orders]; s.Messages != want {
+						t.Errorf("the subscription has %d messages, want %d", s.Messages, want)
+					}
+				}
+				c.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
+}
+
 func TestScheduleThatCannotBeKeptIsRefused(t *testing.T) {
 	inHouse(t, func(o *Options) { o.MaxRepeat = 3 }, func(h *house) {
 		c := h.client()

@@ -86,6 +86,13 @@ func (c *Connection) route(ctx context.Context, m *message.Message, room *demand
 	}
 	switch {
 	case c.b.scheduled(m):
+		if fired, err := c.firedAlready(ctx, m); err != nil {
+			answered(err)
+			return
+		} else if fired {
+			c.suppress(m, answered)
+			return
+		}
 		u := c.b.newUnit()
 		if err := u.addJob(m, 0, 0, ""); err != nil {
 			answered(err)
@@ -331,6 +338,37 @@ func (c *Connection) knownAlready(ctx context.Context, u *unit, m *message.Messa
 	}
 	u.stored = kept
 	return len(kept) == 0, nil
+}
+
+// firedAlready reports whether a message that is to be scheduled was, and has been sent on
+// since: its client comes back, and has had no answer (C21). While it waits it is known by
+// its job.
+func (c *Connection) firedAlready(ctx context.Context, m *message.Message) (fired bool, err error) {
+	if !c.info.Reconnect {
+		return false, nil
+	}
+	var all []*destination
+	for _, t := range c.b.targets(m, c.info.ID) {
+		if d := c.b.known(t.name); t.name.IsQueue() {
+			if d == nil {
+				return false, nil
+			}
+			all = append(all, d)
+			continue
+		}
+		for _, s := range c.b.route(t.name) {
+			if s.durable {
+				all = append(all, s.d)
+			}
+		}
+	}
+	for _, d := range all {
+		err := d.do(ctx, func() { fired = d.machine.Sent(m.ID.Producer, m.ID.Sequence) })
+		if err != nil || !fired {
+			return false, err
+		}
+	}
+	return fired, nil
 }
 
 // countdown calls done once, when it was called n times itself, with the first error.

@@ -212,7 +212,7 @@ func (u *unit) follow(done func(error)) {
 		} else {
 			g.item.Message = nil // it is read when someone takes it
 		}
-		if !g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}}}) {
+		if !g.to.box.force(work{command: queue.Arrive{Items: []*queue.Item{g.item}, Noted: u.relay}}) {
 			u.b.memory.giveBack(g.item)
 		}
 		g.to.afterTurn(counted)

@@ -33,6 +33,8 @@ type Arrive struct {
 	// Moved says that they come from another destination: their producers have not
 	// sent them here.
 	Moved bool
+	// Noted says that the store does not yet know them as the last of their producers.
+	Noted bool
 }
 
 // Cancel takes an Expect back.

@@ -83,7 +83,7 @@ func (m *Machine) arrive(c Arrive) {
 		it.lane = m.o.LaneOf(it.Priority)
 		delete(m.expected, it.Position)
 		if it.Durable && !c.Moved {
-			m.producers.arrived(it.ID.Producer, it.ID.Sequence)
+			m.producers.arrived(it.ID.Producer, it.ID.Sequence, c.Noted)
 		}
 		m.takeNew(it, false)
 	}

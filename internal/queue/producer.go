@@ -56,9 +56,14 @@ func (g *producers) take(name string, sequence int64, durable bool) bool {
 	return true
 }
 
-// arrived takes note of a message that is in the store already, with its sequence.
-func (g *producers) arrived(name string, sequence int64) {
+// arrived takes note of a message that is in the store already, with its sequence unless
+// that is to be saved: then only if the producer has sent nothing since.
+func (g *producers) arrived(name string, sequence int64, save bool) {
 	if name == "" {
+		return
+	}
+	if save {
+		g.take(name, sequence, true)
 		return
 	}
 	p := g.find(name)
