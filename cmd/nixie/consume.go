@@ -21,7 +21,9 @@ let some of them fail, to see what becomes of them.
 ` + clientHelp + `
 
 It ends when --count messages were processed, when none came for --idle, or when it is
-interrupted; without the first two it waits for more. --ack says how messages are acknowledged:
+interrupted; without the first two it waits for more. What was sent ahead to it goes back;
+of several --consumers each finishes the message it is at. --ack says how messages are
+acknowledged:
 
   auto        each when it was processed
   dups-ok     the same; of topics in batches
@@ -89,7 +91,7 @@ func consumeCommand(e *env) *cobra.Command {
 	}
 	k = clientFlags(e, c)
 	fl := c.Flags()
-	fl.IntVarP(&o.count, "count", "n", 0, "end after so `many` messages were processed; 0: do not")
+	fl.IntVarP(&o.count, "count", "n", 0, "end after so `many` messages were processed, and leave the others; 0: do not")
 	fl.DurationVar(&o.idle, "idle", 0, "end when none came for this `time`; 0: do not")
 	fl.StringVar(&o.ack, "ack", "auto", "`how` to acknowledge: auto, dups-ok, client, individual or transacted")
 	fl.IntVar(&o.batch, "batch", 1, "commit or acknowledge after so `many` messages, with --ack transacted or client")
@@ -167,6 +169,7 @@ type consumption struct {
 	k *client
 	o *consumeFlags
 
+	conn                                     *jms.Connection
 	received, processed, failed, redelivered atomic.Int64
 	last                                     atomic.Int64 // when something happened, Unix nanoseconds
 	done                                     context.CancelCauseFunc
@@ -191,14 +194,15 @@ func consume(ctx context.Context, k *client, f *jms.ConnectionFactory, from jms.
 		fmt.Fprintf(k.e.err, "nixie: %v\n", err)
 	})
 	start := time.Now()
+	n.conn = conn
 	n.last.Store(start.UnixNano())
-	var sessions []*jms.Session
+	var readers []*reader
 	for range o.consumers {
-		s, err := n.open(ctx, conn, from)
+		r, err := n.open(ctx, from)
 		if err != nil {
 			return errors.Join(err, conn.Close())
 		}
-		sessions = append(sessions, s)
+		readers = append(readers, r)
 	}
 	if err := conn.Start(); err != nil {
 		return errors.Join(err, conn.Close())
@@ -209,10 +213,8 @@ func consume(ctx context.Context, k *client, f *jms.ConnectionFactory, from jms.
 	n.wait(ctx)
 	took := time.Since(start)
 	_ = conn.Stop() // what comes now is given back
-	for _, s := range sessions {
-		if o.mode == jms.SessionTransacted && o.batch > 1 {
-			err = errors.Join(err, s.Commit(context.WithoutCancel(ctx)))
-		}
+	for _, r := range readers {
+		err = errors.Join(err, r.settle(context.WithoutCancel(ctx)))
 	}
 	err = errors.Join(err, conn.Close())
 	sum := consumed{n.received.Load(), n.processed.Load(), n.failed.Load(), n.redelivered.Load(), took.Seconds(), perSecond(n.received.Load(), took)}
@@ -225,9 +227,18 @@ func consume(ctx context.Context, k *client, f *jms.ConnectionFactory, from jms.
 	return err
 }
 
-// open makes one session with its consumer.
-func (n *consumption) open(ctx context.Context, conn *jms.Connection, from jms.Destination) (*jms.Session, error) {
-	s, err := conn.CreateSession(n.o.mode)
+// A reader is one session with its consumer.
+type reader struct {
+	session *jms.Session
+	mode    jms.AckMode
+	mu      sync.Mutex   // the handler has it, and at the end who settles the rest
+	open    int          // messages that were processed and are not settled, guarded by mu
+	last    *jms.Message // the last of them, guarded by mu
+}
+
+// open makes a reader.
+func (n *consumption) open(ctx context.Context, from jms.Destination) (*reader, error) {
+	s, err := n.conn.CreateSession(n.o.mode)
 	if err != nil {
 		return nil, err
 	}
@@ -247,28 +258,47 @@ func (n *consumption) open(ctx context.Context, conn *jms.Connection, from jms.D
 	if err != nil {
 		return nil, err
 	}
-	var once sync.Mutex // handlers of one session run one at a time: it only orders memory
-	open := 0
-	return s, c.Handle(func(ctx context.Context, m *jms.Message) error {
-		once.Lock()
-		defer once.Unlock()
-		err := n.process(ctx, m)
-		if err != nil {
+	r := &reader{session: s, mode: n.o.mode}
+	return r, c.Handle(func(ctx context.Context, m *jms.Message) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err := n.process(ctx, m); err != nil {
+			if r.mode == jms.SessionTransacted {
+				r.open = 0 // all of the transaction is rolled back
+			}
 			return err
 		}
-		open++
-		switch {
-		case open < n.o.batch && (n.o.mode == jms.ClientAcknowledge || n.o.mode == jms.SessionTransacted):
+		if r.open, r.last = r.open+1, m; r.open < n.o.batch && r.batches() {
 			return nil
-		case n.o.mode == jms.SessionTransacted:
-			open = 0
-			return s.Commit(context.WithoutCancel(ctx))
-		case n.o.mode == jms.ClientAcknowledge, n.o.mode == jms.IndividualAcknowledge:
-			open = 0
-			return m.Acknowledge(context.WithoutCancel(ctx))
 		}
-		return nil
+		return r.settleLocked(context.WithoutCancel(ctx))
 	})
+}
+
+// batches reports whether several messages are settled together.
+func (r *reader) batches() bool {
+	return r.mode == jms.ClientAcknowledge || r.mode == jms.SessionTransacted
+}
+
+// settle commits or acknowledges what was processed and is part of no whole batch.
+func (r *reader) settle(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == 0 || !r.batches() {
+		return nil
+	}
+	return r.settleLocked(ctx)
+}
+
+func (r *reader) settleLocked(ctx context.Context) error {
+	r.open = 0
+	switch r.mode {
+	case jms.SessionTransacted:
+		return r.session.Commit(ctx)
+	case jms.ClientAcknowledge, jms.IndividualAcknowledge:
+		return r.last.Acknowledge(ctx)
+	}
+	return nil
 }
 
 // process works on one delivery.
@@ -297,6 +327,7 @@ func (n *consumption) process(ctx context.Context, m *jms.Message) error {
 		n.done(perr)
 	}
 	if err == nil && n.processed.Add(1) == int64(n.o.count) {
+		_ = n.conn.Stop() // what else was sent ahead is not looked at, and goes back
 		n.done(errEnough)
 	}
 	n.last.Store(time.Now().UnixNano())
