@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,6 +70,10 @@ func (k *client) connect(ctx context.Context, f *jms.ConnectionFactory) (*jms.Co
 	c, err := f.CreateConnection(ctx)
 	if err != nil && ctx.Err() != nil {
 		return nil, errors.New("interrupted")
+	}
+	var plain tls.RecordHeaderError
+	if errors.As(err, &plain) {
+		return nil, fmt.Errorf("%w\nthe broker speaks no TLS there: take tcp:// for it; NixieMQ offers no TLS yet", err)
 	}
 	if errors.Is(err, jms.ErrUnavailable) {
 		return nil, fmt.Errorf("%w\nis the broker running ('nixie serve'), and is this the openwire address that its ready line shows? Name another with --url", err)

@@ -9,11 +9,11 @@ import (
 )
 
 const dlqRedriveLong = `
-Bring dead letters back to where they failed: to the end of the queue that their original
-destination names, or, where that is a topic, to its durable subscriptions. Each moves in
-one step: it is never lost and never there twice. Its failure count begins again at zero,
-its story goes with it, and it is persistent and does not expire any more, unless --as-sent
-is given. Without QUEUE it is ActiveMQ.DLQ.
+Bring dead letters back to where they failed: to the end of the queue, or of the durable
+subscription, that gave them up, and to no other. Each moves in one step: it is never lost
+and never there twice. Its failure count begins again at zero, its story goes with it, and
+it is persistent and does not expire any more, unless --as-sent is given. Without QUEUE it
+is ActiveMQ.DLQ.
 
 Say which: --id, once for each message, --selector, --all, or the oldest --limit. Messages
 that have no place to go back to stay, and so does what is no dead letter.

@@ -26,7 +26,14 @@ success: when, how it ended, who had it, and what was decided.
   poison     the client has given it up
   closed, connection-lost
              its consumer went while the application had it, or may have had it
+  ack-timeout
+             it was with its consumer for longer than the policy allows
   expired    its time to live passed
+  undispatchable
+             it cannot be written to its consumer: damaged, or too large
+  evicted    too much waited for a slow subscriber of a topic
+  duplicate, released, broker-stopped
+             it came back, and counts as no failure
 
 Nothing is consumed, and nothing changes. It works for every queue, not only for those
 with dead letters.`

@@ -65,8 +65,9 @@ NixieMQ is a message broker that unmodified ActiveMQ clients connect to. A deliv
 that fails is redelivered, and in the end becomes a dead letter, exactly once, with
 the whole story of its attempts attached.
 
-'nixie serve' runs the broker. The other commands talk to one that runs, at its admin
-address: http://127.0.0.1:8161, or the one given with --broker.`, `
+'nixie serve' runs the broker. 'queue', 'dlq', 'tx', 'connections' and 'config reload' talk
+to one that runs, at its admin address: http://127.0.0.1:8161, or the one given with
+--broker. 'produce' and 'consume' are clients of it: tcp://127.0.0.1:61616, or --url.`, `
   nixie demo                           see in ten seconds what it is about
   nixie serve                          run a broker for tcp://127.0.0.1:61616
   nixie queue list                     what is in its queues

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -108,14 +110,8 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 		so.Load = func() (*config.Config, []config.Notice, error) { return config.Load(o) }
 	}
 	s, err := server.Start(ctx, so)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w: stop what listens there, or choose another address with --listen or --admin", err)
-	}
-	if server.NoRoom(err) {
-		return fmt.Errorf("%w\nFree space on the file system of %s, then start again: nothing that was acknowledged is lost", err, so.Config.DataDir)
-	}
 	if err != nil {
-		return err
+		return startError(err, so.Config.DataDir)
 	}
 	if _, err := fmt.Fprintln(e.out, s.Ready()); err != nil {
 		log.Warn("the ready line could not be written", "err", err)
@@ -133,6 +129,25 @@ func serve(ctx context.Context, e *env, o config.Options) error {
 		s.Stop()
 		return nil
 	}
+}
+
+// startError adds to the error of a start what can be done about it.
+func startError(err error, dir string) error {
+	var listen *net.OpError
+	var file *fs.PathError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: stop what listens there, or choose another address with --listen or --admin", err)
+	case errors.As(err, &listen):
+		return fmt.Errorf("%w: choose an address of this machine, and a port that this user may open, with --listen or --admin", err)
+	case server.NoRoom(err):
+		return fmt.Errorf("%w\nFree space on the file system of %s, then start again: nothing that was acknowledged is lost", err, dir)
+	case server.InUse(err):
+		return fmt.Errorf("%w: stop that broker, or choose another directory with --data", err)
+	case errors.As(err, &file):
+		return fmt.Errorf("%w: choose a directory that this user may write to, with --data", err)
+	}
+	return err
 }
 
 // surprises logs that there is more to know about a file than what was left out.

@@ -236,7 +236,7 @@ func (l *loader) listen(uri string) {
 // exposure refuses to listen beyond loopback without authentication, unless
 // AllowAnonymous permits it.
 func (l *loader) exposure() {
-	const text = "listens beyond loopback without authentication; add --allow-anonymous to permit that, or listen on 127.0.0.1"
+	const text = "listens beyond loopback without authentication; name users in the configuration, or add --allow-anonymous to permit that, or listen on 127.0.0.1"
 	if l.cfg.Admin != "" {
 		host, _, err := splitAddress(l.cfg.Admin)
 		place := l.adminPlace

@@ -178,7 +178,7 @@ func TestYAMLBounds(t *testing.T) {
 		"brackets":  {strings.Repeat("[\n", 5000), "opening brackets"},
 		"keys":      {strings.Repeat("a: b\n", 9000), "colons"},
 		"documents": {"brokerName: a\n---\nbrokerName: b\n", "second document"},
-		"list":      {"- a\n", "must hold keys"},
+		"list":      {"- a\n", "is no configuration that is known: neither XML"},
 		"merge":     {"data: x\n<<: {brokerName: x}\n", "key"},
 		"tag":       {"brokerName: !!str x\n", "must be one value"},
 		"alias":     {"brokerName: *x\n", ""},

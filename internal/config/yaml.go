@@ -144,7 +144,11 @@ func (y yamlReader) source(node ast.Node) string {
 func (y yamlReader) mapping(part string, node ast.Node, keys []yamlKey) {
 	pairs := pairsOf(node)
 	if _, isMapping := node.(*ast.MappingNode); !isMapping && pairs == nil {
-		y.fail(y.at(node, part, "must hold keys and values"))
+		text := "must hold keys and values"
+		if part == "" {
+			text = "is no configuration that is known: neither XML, as an activemq.xml, a hornetq-configuration.xml and a broker.xml are, nor YAML with keys and values"
+		}
+		y.fail(y.at(node, part, text))
 		return
 	}
 	names := make([]string, len(keys))

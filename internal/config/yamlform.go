@@ -129,7 +129,12 @@ func (y yamlReader) value(name string, form yamlForm, parse func(string) error, 
 	return yamlKey{name, form, func(part string, node ast.Node) {
 		text, ok := y.scalar(node)
 		if !ok {
-			y.fail(y.at(node, part, "must be one value (no list, no keys, no anchor, alias or tag)"))
+			text := "must be one value, not a list or keys"
+			switch node.(type) {
+			case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+				text = "must be one value, without anchor, alias or tag; a text that begins with &, * or ! stands in quotes"
+			}
+			y.fail(y.at(node, part, text))
 			return
 		}
 		if err := parse(text); err != nil {

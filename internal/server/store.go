@@ -22,6 +22,9 @@ func openStore(o Options, d *descriptors) (store.Store, error) {
 	})
 }
 
+// InUse reports whether a start failed because another process has the data directory.
+func InUse(err error) bool { return errors.Is(err, store.ErrHeld) }
+
 // NoRoom reports whether a start failed because the disk under the data directory is
 // full. It can be tried again when there is room.
 func NoRoom(err error) bool { return errors.Is(err, store.ErrFull) }

@@ -24,10 +24,13 @@ const (
 // notes who has it. A held lock is store.ErrHeld with the holder named.
 func lockDirectory(fs vfs.FS, dir string, now time.Time) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(dir, fs)
+	var file *os.PathError
+	if errors.As(err, &file) { // its file cannot be opened, which tells nothing of a holder
+		return nil, fmt.Errorf("lock %s: %w", dir, err)
+	}
 	if err != nil {
 		// The lock is refused with what the system says, in a form that differs
-		// from one to the next; anything else wrong with the directory has shown
-		// when it was made.
+		// from one to the next.
 		return nil, fmt.Errorf("%s is in use by %s: %w (%w)", dir, holder(fs, dir), store.ErrHeld, err)
 	}
 	host, err := os.Hostname()
