@@ -251,6 +251,61 @@ func TestPreparedTransactionsEndAtTheStart(t *testing.T) {
 	}
 }
 
+// TestReplyOfAPreparedTransactionToNobody: who asked is gone when the transaction that
+// answers is committed, or the broker was restarted, which ends all temporary queues. The
+// commit was promised: all of it is done, but for the reply, which is dropped and told.
+func TestReplyOfAPreparedTransactionToNobody(t *testing.T) { // OpenWire 11
+	t.Parallel()
+	for name, kill := range map[string]bool{"the requester has gone": false, "the broker was killed": true} {
+		for _, persistent := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, persistent %t", name, persistent), func(t *testing.T) {
+				t.Parallel()
+				inHouse(t, smallTransactions, func(h *house) {
+					in, out := queueNamed("IN"), queueNamed("OUT")
+					topic := message.Destination{Kind: message.TempTopic, Name: "ID:asks:2"}
+					r := h.requester("ID:asks", true)
+					r.ask()
+					r.must(r.c.AddDestination(t.Context(), topic))
+					c := h.client()
+					c.must(c.send(c.msg(in, "a"), ""))
+					k := c.consume(in)
+					d := c.take()[0]
+					c.beginXA(xidA)
+					c.must(c.ack(queue.Standard, k, d, d, 1, xidA.String()))
+					both := message.Destination{Kind: message.Queue, Name: "queue://OUT,temp-queue://" + r.replies.Name}
+					for _, to := range []message.Destination{r.replies, topic, both} {
+						c.must(c.send(c.msg(to, "re: a", func(m *message.Message) { m.Persistent = persistent || to == both }), xidA.String()))
+					}
+					c.must(c.send(c.msg(r.replies, strings.Repeat("large", 60_000), func(m *message.Message) { m.Persistent = persistent }), xidA.String()))
+					_, err := c.prepare(xidA)
+					c.must(err)
+					if kill {
+						h.kill()
+						c = h.client()
+					} else {
+						r.c.Close(message.Closed, "", -1)
+					}
+					c.must(c.commitXA(xidA, false))
+					recovered(h)
+					h.is(in)
+					h.is(out, "re: a")
+					want := int64(4) // of which those that are not persistent went with the process
+					if kill && !persistent {
+						want = 1
+					}
+					if n := h.broker.Counted(Discarded); n != want {
+						t.Errorf("%d were dropped, want %d", n, want)
+					}
+					h.kill()
+					h.is(in)
+					h.is(out, "re: a")
+					recovered(h)
+				})
+			})
+		}
+	}
+}
+
 // TestPreparedTransactionLosesItsConnection: it stays prepared, its messages are
 // nobody's, and any connection may end it.
 func TestPreparedTransactionLosesItsConnection(t *testing.T) { // OpenWire 11

@@ -242,6 +242,7 @@ func (br *branch) commitPrepared(ctx context.Context, by *Connection, byHand boo
 		again(err)
 		return
 	}
+	br.promised = true
 	u, err := br.unit(ctx, by)
 	if err != nil {
 		again(err)

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -33,6 +34,10 @@ type expansion struct {
 	spared bool
 	// without are queues that were full, and are left out.
 	without []message.Destination
+	// promised says that the message is to go where it still can; gone are the temporary
+	// destinations where it cannot.
+	promised bool
+	gone     []message.Destination
 }
 
 // A target is a queue or topic that a message is routed to.
@@ -49,6 +54,21 @@ type target struct {
 // Those in without, which are full, are left out.
 func (b *Broker) expand(m *message.Message, from string, without ...message.Destination) ([]copyFor, error) {
 	x := expansion{b: b, i: b.interceptors.Load(), from: from, without: without}
+	err := x.all(m)
+	return x.copies, err
+}
+
+// expandPromised is expand for a message of a transaction that is prepared, and must
+// not fail any more: temporary destinations that are gone get no copy.
+func (b *Broker) expandPromised(m *message.Message, from string) (copies []copyFor, gone []message.Destination, err error) {
+	x := expansion{b: b, i: b.interceptors.Load(), from: from, promised: true}
+	err = x.all(m)
+	return x.copies, x.gone, err
+}
+
+// all adds the copies that all parts of a message's destination get.
+func (x *expansion) all(m *message.Message) error {
+	b := x.b
 	parts := m.Destination.Parts()
 	for _, part := range parts {
 		one := m
@@ -58,16 +78,16 @@ func (b *Broker) expand(m *message.Message, from string, without ...message.Dest
 		}
 		before := len(x.copies)
 		if err := x.send(part, one); err != nil {
-			return nil, err
+			return err
 		}
 		if len(x.copies) > before {
 			continue
 		}
 		if err := x.unrouted(part, one); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return x.copies, nil
+	return nil
 }
 
 // targets are the queues and topics that a message is routed to.
@@ -211,6 +231,10 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 	}
 	if to.IsQueue() {
 		d, err := b.queueFor(to)
+		if x.promised && to.IsTemporary() && errors.Is(err, message.ErrNotFound) {
+			x.gone = append(x.gone, to)
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -225,6 +249,10 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 		return nil
 	}
 	if to.Kind == message.TempTopic && !b.exists(to) {
+		if x.promised {
+			x.gone = append(x.gone, to)
+			return nil
+		}
 		return fmt.Errorf("%s does not exist: %w", to, message.ErrNotFound)
 	}
 	b.remember(to, m, x.from)

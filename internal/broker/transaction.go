@@ -22,6 +22,7 @@ type transaction struct {
 	c            *Connection // that began it; nil: it was prepared before this process
 	id           string
 	rollbackOnly atomic.Pointer[error]
+	promised     bool // it is prepared, and being committed
 
 	mu     sync.Mutex
 	sends  []heldSend
@@ -51,6 +52,9 @@ func (c *Connection) Begin(tx string) error {
 	return nil
 }
 
+// ErrNotStarted is what a transaction is that there is not.
+var ErrNotStarted = fmt.Errorf("has not been started: %w", message.ErrNotFound)
+
 // transaction finds an open transaction: of the connection, or a distributed one.
 func (c *Connection) transaction(tx string) (*transaction, error) {
 	if t := c.txs[tx]; t != nil {
@@ -63,7 +67,7 @@ func (c *Connection) transaction(tx string) (*transaction, error) {
 }
 
 func notStarted(tx string) error {
-	return fmt.Errorf("transaction %q has not been started: %w", tx, message.ErrNotFound)
+	return fmt.Errorf("transaction %q %w", tx, ErrNotStarted)
 }
 
 // enter notes that a command of the transaction is under way. It fails once the
@@ -364,7 +368,7 @@ func (t *transaction) unit(ctx context.Context, by *Connection) (*unit, error) {
 			}
 			continue
 		}
-		copies, err := b.expand(m, s.from)
+		copies, err := t.expand(u, m, s.from)
 		if err != nil {
 			return nil, err
 		}
@@ -394,6 +398,22 @@ func (t *transaction) unit(ctx context.Context, by *Connection) (*unit, error) {
 		u.after = append(u.after, func() { d.box.force(work{command: queue.Settle{Tx: t.id, Commit: true}}) })
 	}
 	return u, nil
+}
+
+// expand lists the copies of a send. A transaction that is prepared has promised that it
+// can be committed: what is for a temporary destination that has gone since then, as it
+// does with the process, is dropped, as all is that such a destination holds.
+func (t *transaction) expand(u *unit, m *message.Message, from string) ([]copyFor, error) {
+	if !t.promised {
+		return t.b.expand(m, from)
+	}
+	copies, gone, err := t.b.expandPromised(m, from)
+	for _, d := range gone {
+		u.after = append(u.after, func() {
+			t.b.tell(Event{Kind: Discarded, Destination: d, Message: m.ID, Text: "sent in a distributed transaction to a destination that is gone"})
+		})
+	}
+	return copies, err
 }
 
 // header is the message of a send, without its body where that was staged.

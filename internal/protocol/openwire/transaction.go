@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
@@ -201,7 +202,7 @@ func commitError(id wire.TransactionID, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, message.ErrNotFound):
+	case errors.Is(err, broker.ErrNotStarted):
 		return notStarted(id)
 	case errors.Is(err, message.ErrUnavailable):
 		return err

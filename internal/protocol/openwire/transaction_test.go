@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
@@ -55,7 +56,8 @@ func TestCommitFails(t *testing.T) {
 	}{
 		"rolled back":   {fmt.Errorf("rolled back: %w", message.ErrInvalid), classRolledBack},
 		"store failed":  {errDisk, classRolledBack},
-		"unknown":       {message.ErrNotFound, classJMS},
+		"unknown":       {broker.ErrNotStarted, classJMS},
+		"nobody there":  {fmt.Errorf("temp-queue://c:1 does not exist: %w", message.ErrNotFound), classRolledBack},
 		"nobody knows":  {fmt.Errorf("stopping: %w", message.ErrUnavailable), classJMS},
 		"disk is full":  {fmt.Errorf("disk: %w", message.ErrOverLimit), classRolledBack},
 		"not permitted": {fmt.Errorf("no: %w", message.ErrDenied), classRolledBack},
