@@ -266,9 +266,21 @@ func (w *turnWriter) send() {
 			g.batch.Relax()
 		case g.putOff:
 			g.batch.PutOff()
+		default:
+			g.batch.Await(answers(g.actions))
 		}
 		d.b.o.Records.Commit(&g.batch, g.answered)
 	}
+}
+
+// answers counts who waits for one of the actions.
+func answers(all []action) (n int) {
+	for i := range all {
+		if all[i].kind == actAnswer {
+			n++
+		}
+	}
+	return n
 }
 
 // event translates what a machine tells. That a message became a dead letter is

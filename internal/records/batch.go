@@ -97,6 +97,9 @@ func (b *Batch) Relax() { b.physical.Relax() }
 // PutOff says that nobody waits for the batch: see store.Batch.
 func (b *Batch) PutOff() { b.physical.PutOff() }
 
+// Await says how many clients wait for the batch: see store.Batch.
+func (b *Batch) Await(clients int) { b.physical.Await(clients) }
+
 // fail keeps the first error.
 func (b *Batch) fail(err error) {
 	if b.err == nil {

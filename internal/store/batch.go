@@ -22,10 +22,11 @@ type Op struct {
 // since the owner of a shard knows its state. The zero value is empty and ready.
 // A Batch keeps the slices it is given. It is not safe for concurrent use.
 type Batch struct {
-	ops     []Op
-	bytes   int
-	relaxed bool
-	putOff  bool
+	ops      []Op
+	bytes    int
+	relaxed  bool
+	putOff   bool
+	awaiting int // clients; 0: one
 }
 
 // Put inserts or overwrites k.
@@ -59,6 +60,13 @@ func (b *Batch) PutOff() { b.putOff = true }
 // IsPutOff reports whether PutOff was called.
 func (b *Batch) IsPutOff() bool { return b.putOff }
 
+// Await says how many clients wait for the batch; without it, one does. They are taken
+// to come back with something else when they are answered.
+func (b *Batch) Await(clients int) { b.awaiting = clients }
+
+// Awaiting is how many clients wait for the batch.
+func (b *Batch) Awaiting() int { return max(b.awaiting, 1) }
+
 // Ops are the operations in order.
 func (b *Batch) Ops() []Op { return b.ops }
 
@@ -71,7 +79,7 @@ func (b *Batch) SizeBytes() int { return b.bytes }
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
 	clear(b.ops)
-	b.ops, b.bytes, b.relaxed, b.putOff = b.ops[:0], 0, false, false
+	b.ops, b.bytes, b.relaxed, b.putOff, b.awaiting = b.ops[:0], 0, false, false, 0
 }
 
 // opOverheadBytes is about what a log needs for an operation beside key and value.

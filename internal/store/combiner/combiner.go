@@ -16,7 +16,9 @@
 //
 // A batch that is put off does not begin a group: it goes with the next that does, or
 // after two milliseconds at the most. So an acknowledgement that nobody waits for
-// shares the sync of the next message. There is no other timer.
+// shares the sync of the next message. And where the disk is slow, those who were
+// answered just now are awaited a moment, as a rule in vain only where they have
+// stopped committing (gathering). There is no other timer.
 //
 // Designs that lost: every caller applies its own batch, as Pebble alone does it;
 // with 64 committers half the time goes into handing the processor around. And to
@@ -32,6 +34,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/store"
 )
 
@@ -70,8 +73,8 @@ type Options struct {
 	MergeBytes int
 	// Epochs are the epochs found in the store, by shard.
 	Epochs map[uint16]uint64
-	// Later calls f after PutOffTime, once; nil: no batch is put off.
-	Later func(f func())
+	// Clock is for what waits; nil: nothing does.
+	Clock clock.Clock
 }
 
 // PutOffTime is how long batches that are put off wait for another one. One that
@@ -95,7 +98,7 @@ type Combiner struct {
 	engine     Engine
 	limits     store.Limits
 	mergeBytes int
-	later      func(f func())
+	clock      clock.Clock // nil: nothing waits
 
 	work     chan struct{} // holds one: something was handed over since apply last looked
 	applied  chan *group   // pipelineDepth, so that it is never full
@@ -113,6 +116,7 @@ type Combiner struct {
 	flying      int       // groups taken and not answered; one of a lone batch: not durable
 	applying    bool      // a caller or apply's goroutine is in the engine
 	lone        bool      // the last group held one batch, but for what was put off
+	gather      gathering
 	owners      map[uint16]*Owner
 	epochs      map[uint16]uint64
 	broken      error // why nothing can be committed any more
@@ -133,13 +137,21 @@ type entry struct {
 	done    func(error)
 }
 
+// clients is how many wait for the answer.
+func (e *entry) clients() int {
+	if e.item.Batch == nil {
+		return 0
+	}
+	return e.item.Batch.Awaiting()
+}
+
 // New starts a Combiner; Close ends it.
 func New(e Engine, o Options) *Combiner {
 	c := &Combiner{
 		engine:     e,
 		limits:     o.Limits,
 		mergeBytes: cmp.Or(o.MergeBytes, defaultMergeBytes),
-		later:      o.Later,
+		clock:      o.Clock,
 		work:       make(chan struct{}, 1),
 		applied:    make(chan *group, pipelineDepth),
 		finished:   make(chan struct{}),
@@ -216,13 +228,25 @@ func (c *Combiner) pushLocked(e entry) {
 		c.timeLocked()
 	} else {
 		c.urgent++
+		c.comesLocked(&e)
 	}
 	c.queue = append(c.queue, e)
 }
 
+// comesLocked notes that something was handed over that is to be applied.
+func (c *Combiner) comesLocked(e *entry) {
+	switch {
+	case c.clock == nil || !c.gather.active():
+	case e.item.Batch == nil: // who releases, or claims, awaits nobody
+		c.gather.holding = false
+	default:
+		c.gather.handedOver(c.clock.Now(), e.item.Batch.Awaiting())
+	}
+}
+
 // mayWait reports whether e is put off.
 func (c *Combiner) mayWait(e *entry) bool {
-	return c.later != nil && e.refused == nil && e.item.Batch != nil && e.item.Batch.IsPutOff()
+	return c.clock != nil && e.refused == nil && e.item.Batch != nil && e.item.Batch.IsPutOff()
 }
 
 // timeLocked sees to it that what is put off does not wait for ever.
@@ -232,7 +256,7 @@ func (c *Combiner) timeLocked() {
 	}
 	c.timed = true
 	takes := c.takes
-	c.later(func() {
+	c.clock.Call(c.clock.Now().Add(PutOffTime), func() {
 		c.mu.Lock()
 		c.timed = false
 		switch {
@@ -249,7 +273,7 @@ func (c *Combiner) timeLocked() {
 
 // readyLocked reports whether what is queued is to be applied.
 func (c *Combiner) readyLocked() bool {
-	return len(c.queue) > 0 && (c.urgent > 0 || c.overdue || c.closed || c.queuedBytes >= c.mergeBytes/eagerShare)
+	return len(c.queue) > 0 && ((c.urgent > 0 || c.overdue) && !c.gather.holding || c.closed || c.queuedBytes >= c.mergeBytes/eagerShare)
 }
 
 // check returns why b can not be taken, or nil.
@@ -294,7 +318,13 @@ func (c *Combiner) apply() {
 // start applies g and passes it on. It reports whether apply's goroutine has
 // something to do.
 func (c *Combiner) start(g *group) (more bool) {
-	g.start(c.engine)
+	var now time.Time
+	if c.clock != nil {
+		now = c.clock.Now()
+	}
+	if g.start(c.engine) {
+		g.began = now
+	}
 	if g.err != nil {
 		c.Break(g.err)
 	}
@@ -308,14 +338,15 @@ func (c *Combiner) start(g *group) (more bool) {
 // takeAloneLocked makes e a group for its caller to apply, with what was put off, if
 // nothing else is before it or on its way; else it returns nil.
 func (c *Combiner) takeAloneLocked(e entry) *group {
-	if !c.lone || c.applying || c.flying > 0 || c.drained || e.refused != nil || c.mayWait(&e) ||
+	if !c.lone || c.gather.holding || c.applying || c.flying > 0 || c.drained || e.refused != nil || c.mayWait(&e) ||
 		len(c.queue) > 0 && c.readyLocked() || c.queuedBytes+e.bytes > c.mergeBytes {
 		return nil
 	}
+	c.comesLocked(&e)
 	c.unanswered += e.bytes
 	g := c.groupLocked()
 	g.entries, c.queue = append(c.queue, e), g.entries[:0]
-	g.lone = true
+	g.clients, g.lone = e.clients(), true
 	c.queuedBytes, c.overdue = 0, false
 	return g
 }
@@ -351,6 +382,7 @@ func (c *Combiner) take() (g *group, last bool) {
 	}
 	g = c.groupLocked()
 	n, bytes, urgent := 0, 0, 0
+	g.clients = 0
 	for n < len(c.queue) && n < maxMergeBatches && (n == 0 || bytes+c.queue[n].bytes <= c.mergeBytes) {
 		if c.broken != nil && c.queue[n].refused == nil {
 			c.queue[n].refused = c.broken
@@ -358,6 +390,7 @@ func (c *Combiner) take() (g *group, last bool) {
 		bytes += c.queue[n].bytes
 		if !c.queue[n].waits {
 			urgent++
+			g.clients += c.queue[n].clients()
 		}
 		n++
 	}
@@ -383,31 +416,63 @@ func (c *Combiner) answer() {
 		if err := g.wait(); err != nil {
 			c.Break(err)
 		}
-		lone := g.lone
+		lone, took, clients := g.lone, c.syncTime(g), g.clients
 		if lone {
-			c.landed()
+			c.landed(took, clients)
 		}
 		for i := range g.entries {
 			g.entries[i].done(g.outcome(&g.entries[i]))
 		}
 		c.recycle(g)
 		if !lone {
-			c.landed()
+			c.landed(took, clients)
 		}
 	}
 }
 
 // landed notes that a group is not on its way any more: before the answer to a
 // lone batch, whose owner may go on at once; after the answers to many, who are
-// all to share the next group.
-func (c *Combiner) landed() {
+// all to share the next group. took is how long it took to become durable, while
+// that many clients waited for it; 0: it need not.
+func (c *Combiner) landed(took time.Duration, clients int) {
 	c.mu.Lock()
 	c.flying--
+	if took > 0 {
+		c.gatherLocked(took, clients)
+	}
 	waiting := c.readyLocked()
 	c.mu.Unlock()
 	if waiting {
 		c.wake()
 	}
+}
+
+// syncTime is how long g took to become durable; 0 where it need not, or nothing waits.
+func (c *Combiner) syncTime(g *group) time.Duration {
+	if g.began.IsZero() {
+		return 0
+	}
+	return c.clock.Now().Sub(g.began)
+}
+
+// gatherLocked has what waits wait on for those who have just been answered, where they
+// come back as a rule.
+func (c *Combiner) gatherLocked(took time.Duration, clients int) {
+	c.gather.synced(took)
+	hold, d := c.gather.answered(c.clock.Now(), clients, c.urgent)
+	if !hold {
+		return
+	}
+	number := c.gather.number
+	c.clock.Call(c.clock.Now().Add(d), func() {
+		c.mu.Lock()
+		ends := c.gather.holding && c.gather.number == number
+		c.gather.holding = c.gather.holding && !ends
+		c.mu.Unlock()
+		if ends {
+			c.wake()
+		}
+	})
 }
 
 // recycle gives back the room that the answered group took.
@@ -431,21 +496,25 @@ func (c *Combiner) recycle(g *group) {
 type group struct {
 	entries []entry
 	items   []Item
-	lone    bool   // it holds one batch, but for what was put off
-	commit  Commit // nil where nothing had to be applied, or err is set
+	clients int       // that wait for it
+	lone    bool      // it holds one batch, but for what was put off
+	began   time.Time // when it was applied; zero: it need not be durable, or nothing waits
+	commit  Commit    // nil where nothing had to be applied, or err is set
 	err     error
 }
 
-// start applies what is not refused.
-func (g *group) start(e Engine) {
+// start applies what is not refused. It reports whether any of it is to be durable.
+func (g *group) start(e Engine) (durable bool) {
 	for i := range g.entries {
 		if g.entries[i].refused == nil && !g.entries[i].barrier {
 			g.items = append(g.items, g.entries[i].item)
+			durable = durable || !g.entries[i].item.Relaxed()
 		}
 	}
 	if len(g.items) > 0 {
 		g.commit, g.err = e.Apply(g.items)
 	}
+	return durable
 }
 
 func (g *group) wait() error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nixiemq/nixie/internal/clock"
 	"github.com/nixiemq/nixie/internal/store"
 )
 
@@ -44,7 +45,7 @@ func TestWhatIsPutOff(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				e := &slow{syncTime: ms / 10}
-				c, o := bed(t, e, Options{MergeBytes: 2000, Later: func(f func()) { time.AfterFunc(PutOffTime, f) }})
+				c, o := bed(t, e, Options{MergeBytes: 2000, Clock: clock.System{}})
 				begin, applied := time.Now(), 1 // the claim
 				var got, answered, handed []string
 				look := func() {
@@ -114,7 +115,7 @@ func TestNobodyWaitsForWhatIsPutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c, o := bed(t, &slow{}, Options{MergeBytes: 1 << 20, Later: func(f func()) {}}) // the time never comes
+				c, o := bed(t, &slow{}, Options{MergeBytes: 1 << 20, Clock: &clock.Manual{}}) // the time never comes
 				answered := make(chan error, 1)
 				o.Commit(putOff("a", 480), func(err error) { answered <- err })
 				synctest.Wait()

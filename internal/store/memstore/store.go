@@ -114,7 +114,7 @@ func start(o Options, tree *btree.BTreeG[pair], epochs map[uint16]uint64) *Store
 	}
 	c := combiner.Options{Limits: o.Limits, Epochs: epochs}
 	if o.SyncTime > 0 { // else there is nothing to be shared
-		c.Later = func(f func()) { o.Clock.Call(o.Clock.Now().Add(combiner.PutOffTime), f) }
+		c.Clock = o.Clock
 	}
 	s.combiner = combiner.New((*engine)(s), c)
 	return s

@@ -81,8 +81,7 @@ func (s *Store) open() error {
 		return errors.Join(err, s.db.Close())
 	}
 	s.sweeper = newSweeper(s.db, s.o, s.reserve, s.kept)
-	s.combiner = combiner.New((*engine)(s), combiner.Options{Limits: s.o.Limits, MergeBytes: s.o.MergeBytes, Epochs: epochs,
-		Later: func(f func()) { s.o.Clock.Call(s.o.Clock.Now().Add(combiner.PutOffTime), f) }})
+	s.combiner = combiner.New((*engine)(s), combiner.Options{Limits: s.o.Limits, MergeBytes: s.o.MergeBytes, Epochs: epochs, Clock: s.o.Clock})
 	s.failure.notify(func(err error) {
 		s.combiner.Break(err)
 		s.o.OnFatal(err)
