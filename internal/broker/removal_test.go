@@ -82,3 +82,25 @@ func TestRemovedQueueIsNotPaused(t *testing.T) {
 		want(t, "the new one", c.take(), "b")
 	})
 }
+
+// A dead letter whose queue was removed meanwhile goes home all the same: the queue comes to
+// be again. Where it is paused, it waits there.
+func TestDeadLettersComeHomeToARemovedQueue(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		h.deadLetters(parcels, 2)
+		if _, err := h.broker.Remove(h.t.Context(), At(parcels), false, false); err != nil {
+			t.Fatal(err)
+		}
+		o, err := h.broker.Redrive(h.t.Context(), dlqAt, Selection{Max: 1})
+		h.came("to a queue that is gone", o, err, Outcome{Taken: 1})
+		h.pause(parcels, true)
+		c := h.client()
+		c.consume(parcels)
+		o, err = h.broker.Redrive(h.t.Context(), dlqAt, Selection{})
+		h.came("to a queue that is paused", o, err, Outcome{Taken: 1})
+		want(t, "while it is paused", c.take())
+		h.pause(parcels, false)
+		want(t, "afterwards", c.take(), "m1", "m2")
+	})
+}

@@ -298,9 +298,19 @@ func (a *agent) list(r *http.Request, path []string) (any, error) {
 	if len(found) > MaxListed {
 		return nil, badRequest("there are %d beans, more than %d: give the path of one, or search", len(found), MaxListed)
 	}
-	beans := map[string]any{}
+	beans, known := map[string]any{}, map[string]any{} // by name, and by class
 	for _, b := range found {
-		beans[b.name.canonical().properties()] = b.described()
+		if known[b.class] == nil {
+			known[b.class] = b.described()
+			if len(path) < 2 { // all of them: each class is written once, and copied
+				text, err := json.Marshal(known[b.class])
+				if err != nil {
+					return nil, err
+				}
+				known[b.class] = json.RawMessage(text)
+			}
+		}
+		beans[b.name.canonical().properties()] = known[b.class]
 	}
 	return into(map[string]any{domain: beans}, path)
 }
