@@ -109,7 +109,7 @@ func TestProbesReadBeans(t *testing.T) {
 			"/read/" + brokerBean + "/TotalQueuesCount":                                 3.0,
 			"/read/" + brokerBean + ",service=Health/CurrentStatus":                     "Good",
 			"/read/org.apache.activemq:destinationName=B*,destinationType=Queue,*/Name": map[string]any{"org.apache.activemq:brokerName=localhost,destinationName=BILLS,destinationType=Queue,type=Broker": map[string]any{"Name": "BILLS"}},
-			"/search/" + brokerBean + ",connector=*,*":                                  []any{"org.apache.activemq:brokerName=localhost,connector=clientConnectors,connectorName=openwire,type=Broker"},
+			"/search/" + brokerBean + ",connector=*,connectorName=*":                    []any{"org.apache.activemq:brokerName=localhost,connector=clientConnectors,connectorName=openwire,type=Broker"},
 			"/version/info/product":                                                     "activemq",
 		} {
 			if strings.HasPrefix(path, "/version") {
@@ -343,6 +343,15 @@ func TestBeansAreListed(t *testing.T) {
 		c := h.client()
 		c.consume("ORDERS")
 		c.consume("NEWS", func(s *broker.ConsumerSpec) { s.Destination.Kind, s.Subscription = message.Topic, "daily" })
+		connection := brokerBean + ",connector=clientConnectors,connectorName=main,connectionViewType=clientId,connectionName=app"
+		for i, bean := range h.value("/read/" + connection + "/Consumers").([]any) {
+			if s := h.ask("/read/" + url.PathEscape(bean.(map[string]any)["objectName"].(string)) + "/Active"); s.Value != true {
+				h.t.Errorf("consumer %d of the connection: %+v", i, s)
+			}
+		}
+		if s := h.exec(connection, "stop"); s.Status != 200 || !c.kicked.Load() {
+			h.t.Errorf("stop: %+v", s)
+		}
 		c.c.AddProducer(c.id+":1:9", message.Destination{})
 		c.send("LATER", "x", func(m *message.Message) { m.Schedule = &message.Schedule{Delay: time.Hour.Milliseconds()} })
 		beans := h.value("/list/org.apache.activemq").(map[string]any)
@@ -356,7 +365,7 @@ func TestBeansAreListed(t *testing.T) {
 			}
 		}
 		slices.Sort(classes)
-		want := []string{"BrokerView", "DurableSubscriptionView", "HealthView", "JobSchedulerView", "ProducerView", "QueueView", "SubscriptionView", "TopicView"}
+		want := []string{"BrokerView", "ConnectionView", "DurableSubscriptionView", "HealthView", "JobSchedulerView", "ProducerView", "QueueView", "SubscriptionView", "TopicView"}
 		if d := cmp.Diff(want, slices.Compact(classes)); d != "" {
 			h.t.Errorf("(-want +got):\n%s", d)
 		}

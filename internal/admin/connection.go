@@ -71,6 +71,7 @@ type Connection struct {
 	User      string     `json:"user,omitempty"`
 	Address   string     `json:"address"`
 	Protocol  string     `json:"protocol"`
+	Listener  string     `json:"listener,omitempty"` // by which it came
 	Consumers []Consumer `json:"consumers"`
 	Producers []Producer `json:"producers"`
 }
@@ -103,7 +104,7 @@ func (s *surface) connections(r *http.Request) (any, error) {
 	at := map[string]int{}
 	for _, c := range s.b.ClientsOpen() {
 		at[c.ID] = len(all.Connections)
-		all.Connections = append(all.Connections, Connection{ID: c.ID, ClientID: c.ClientID, User: c.User, Address: c.Address, Protocol: c.Protocol,
+		all.Connections = append(all.Connections, Connection{ID: c.ID, ClientID: c.ClientID, User: c.User, Address: c.Address, Protocol: c.Protocol, Listener: c.Listener,
 			Consumers: []Consumer{}, Producers: []Producer{}})
 	}
 	each := func(parties []broker.Party, add func(c *Connection, p *broker.Party)) {

@@ -71,7 +71,7 @@ func TestConnectionsAreListedAndEnded(t *testing.T) {
 		c.c.AddProducer(c.id+":1:9", message.Destination{})
 		var all admin.Connections
 		h.get("/api/v1/connections", &all)
-		want := []admin.Connection{{ID: c.id, ClientID: "app", Address: "10.0.0.7:5000", Protocol: "openwire",
+		want := []admin.Connection{{ID: c.id, ClientID: "app", Address: "10.0.0.7:5000", Protocol: "openwire", Listener: "main",
 			Consumers: []admin.Consumer{{ID: k, Destination: "queue://ORDERS", Prefetch: 7, Selector: "a = 1"}},
 			Producers: []admin.Producer{{ID: c.id + ":1:8", Destination: "topic://NEWS"}, {ID: c.id + ":1:9"}}}}
 		if d := cmp.Diff(want, all.Connections); d != "" {

@@ -210,7 +210,7 @@ func (h *house) client() *client {
 	h.t.Helper()
 	h.n++
 	c := &client{h: h, id: fmt.Sprintf("ID:host-%d", h.n)}
-	conn, err := h.broker.Connect(h.t.Context(), broker.ClientInfo{ID: c.id, ClientID: "app", Address: "10.0.0.7:5000", Protocol: "openwire",
+	conn, err := h.broker.Connect(h.t.Context(), broker.ClientInfo{ID: c.id, ClientID: "app", Address: "10.0.0.7:5000", Protocol: "openwire", Listener: "main",
 		Kick: func(error) { c.kicked.Store(true) }}, c)
 	if err != nil {
 		h.t.Fatal(err)

@@ -14,6 +14,7 @@ type ClientInfo struct {
 	Principal *access.Principal
 	Address   string // the peer's network address
 	Protocol  string // "openwire"
+	Listener  string // the name of the listener that it came by
 	// Reconnect says that a client comes back after its connection was lost, and
 	// takes over from the one that still stands, if any.
 	Reconnect bool

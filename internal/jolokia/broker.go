@@ -155,9 +155,41 @@ func (l *look) health(n name) *bean {
 		operations: []operation{{"healthStatus", nil, typString, func(context.Context, []any) (any, error) { return status, nil }}}}
 }
 
-// connector is a listener.
-func connector(n name) *bean {
-	return &bean{name: n, class: "org.apache.activemq.broker.jmx.ConnectorView", attributes: []attribute{value("Started", typBool, true), value("StatisticsEnabled", typBool, true)}}
+// connectorBean is a listener.
+func (l *look) connectorBean(n name, listener string) *bean {
+	return &bean{name: n, class: "org.apache.activemq.broker.jmx.ConnectorView", attributes: []attribute{
+		value("Started", typBool, true), value("StatisticsEnabled", typBool, true),
+		{"ConnectionCount", typInt, func() (any, error) {
+			count := 0
+			for _, c := range l.b.ClientsOpen() {
+				if c.Listener == listener {
+					count++
+				}
+			}
+			return count, nil
+		}}}}
+}
+
+// connection is a client, who can be sent away.
+func (l *look) connection(n name, c *broker.ClientInfo) *bean {
+	parties := func(attributeName string, all func() []broker.Party, of func(*broker.Party) name) attribute {
+		return attribute{attributeName, typNames, func() (any, error) {
+			var names []name
+			for _, p := range all() {
+				if p.Connection == c.ID {
+					names = append(names, of(&p))
+				}
+			}
+			return references(names), nil
+		}}
+	}
+	return &bean{name: n, class: "org.apache.activemq.broker.jmx.ConnectionView", attributes: []attribute{
+		value("ClientId", typString, c.ClientID), value("UserName", typString, c.User), value("RemoteAddress", typString, "tcp://"+c.Address),
+		value("Connected", typBool, true), value("Active", typBool, true),
+		parties("Consumers", l.b.ConsumersOpen, l.consumerName), parties("Producers", l.b.ProducersOpen, l.producerName),
+	}, operations: []operation{{"stop", nil, typNothing, func(context.Context, []any) (any, error) {
+		return nil, l.b.EndConnection(c.ID, fmt.Errorf("an operator has ended the connection: %w", message.ErrUnavailable))
+	}}}}
 }
 
 func percent(n, of uint64) int {

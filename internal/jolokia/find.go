@@ -33,7 +33,14 @@ func (a *agent) find(r *http.Request, n name) []*bean {
 	l.add(l.root.with("service", "Health"), l.health)
 	l.add(l.root.with("service", "JobScheduler", "name", "JMS"), l.scheduler)
 	for _, c := range a.o.Connectors() {
-		l.add(l.root.with("connector", "clientConnectors", "connectorName", c.Name), connector)
+		l.add(l.connector(c.Name), func(n name) *bean { return l.connectorBean(n, c.Name) })
+	}
+	for _, c := range a.b.ClientsOpen() {
+		for _, view := range [][2]string{{"clientId", c.ClientID}, {"remoteAddress", "tcp://" + c.Address}} {
+			if view[1] != "" {
+				l.add(l.connector(c.Listener).with("connectionViewType", view[0], "connectionName", view[1]), func(n name) *bean { return l.connection(n, &c) })
+			}
+		}
 	}
 	for _, d := range l.destinations() {
 		l.add(l.of(d), func(n name) *bean { return l.destination(n, d) })
@@ -62,6 +69,11 @@ func (l *look) exactly() bool {
 		l.found = []*bean{b}
 	}
 	return len(l.found) > 0
+}
+
+// connector is the name of a listener.
+func (l *look) connector(of string) name {
+	return l.root.with("connector", "clientConnectors", "connectorName", of)
 }
 
 // types are the words for kinds of destination.
@@ -110,7 +122,11 @@ func (l *look) endpoints() {
 	}
 }
 
+// consumerName is the name of a consumer, of a durable one that of its subscription.
 func (l *look) consumerName(p *broker.Party) name {
+	if p.Spec.Subscription != "" {
+		return l.durableName(&broker.QueueStatus{Name: p.Destination, ClientID: p.ClientID, Subscription: p.Spec.Subscription})
+	}
 	return l.of(p.Destination).with("endpoint", "Consumer", "clientId", p.ClientID, "consumerId", p.ID)
 }
 

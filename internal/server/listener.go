@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func (s *Server) openWire(l *listener) (*openwire.Server, error) {
 	return openwire.New(openwire.Options{
 		Names:  names,
 		Broker: openwire.On(s.Broker), Advisories: s.advisories, Access: s.access,
-		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(),
+		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(), Listener: l.name(),
 		Wishes: s.wishes, LinkStealing: o.AllowLinkStealing, Directory: s.directory(l),
 		Log: s.o.Log, Clock: s.o.Clock,
 		Limits:        openwire.Limits{Consumers: o.MaximumConsumers, Producers: o.MaximumProducers},
@@ -95,6 +96,9 @@ func (s *Server) wishes() string {
 }
 
 // uri is the address at which the listener accepts.
+// name is that of the configuration, else the protocol's.
+func (l *listener) name() string { return cmp.Or(l.config.Name, l.config.Protocol) }
+
 func (l *listener) uri() string { return "tcp://" + l.net.Addr().String() }
 
 func (l *listener) close() { l.once.Do(func() { _ = l.net.Close() }) }

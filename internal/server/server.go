@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -235,7 +234,7 @@ func (s *Server) Ready() string {
 func (s *Server) Addresses() [][2]string {
 	all := make([][2]string, len(s.listeners))
 	for i, l := range s.listeners {
-		all[i] = [2]string{cmp.Or(l.config.Name, l.config.Protocol), l.uri()}
+		all[i] = [2]string{l.name(), l.uri()}
 	}
 	return all
 }

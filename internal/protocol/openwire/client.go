@@ -63,6 +63,7 @@ func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
 		Principal:  principal,
 		Address:    s.conn.RemoteAddr().String(),
 		Protocol:   "openwire",
+		Listener:   s.server.o.Listener,
 		Reconnect:  c.FailoverReconnect,
 		MayRepeat:  c.FaultTolerant,
 		Steals:     s.server.o.LinkStealing,

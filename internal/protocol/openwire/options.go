@@ -43,6 +43,7 @@ type Options struct {
 	BrokerName string
 	BrokerID   string // OpenWire 9.4
 	BrokerURL  string // where clients connect to, e.g. "tcp://host:61616"
+	Listener   string // the name of the listener
 	// Wishes tells the redelivery policies that clients of ours are to go by unless
 	// their application has its own, as redelivery.Wishes writes them; asked for each
 	// connection. nil: none.
