@@ -8,6 +8,8 @@ import jakarta.jms.TextMessage;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.ActiveMQConnectionFactory;
 import org.springframework.jms.listener.DefaultMessageListenerContainer;
 
@@ -17,7 +19,26 @@ final class Containers {
 
     /** A client whose own limit is {@code max}, with {@code delay} ms before each local redelivery. */
     static ActiveMQConnectionFactory factory(String url, int max, long delay) {
-        ActiveMQConnectionFactory f = new ActiveMQConnectionFactory(url);
+        return set(new ActiveMQConnectionFactory(url), max, delay);
+    }
+
+    /** Such a factory, which counts how often it was asked for a connection. */
+    static final class Counting extends ActiveMQConnectionFactory {
+        final AtomicInteger attempts = new AtomicInteger();
+
+        Counting(String url, int max, long delay) {
+            super(url);
+            set(this, max, delay);
+        }
+
+        @Override
+        protected ActiveMQConnection createActiveMQConnection(String user, String password) throws JMSException {
+            attempts.incrementAndGet();
+            return super.createActiveMQConnection(user, password);
+        }
+    }
+
+    private static ActiveMQConnectionFactory set(ActiveMQConnectionFactory f, int max, long delay) {
         f.getRedeliveryPolicy().setMaximumRedeliveries(max);
         f.getRedeliveryPolicy().setInitialRedeliveryDelay(delay);
         f.getRedeliveryPolicy().setRedeliveryDelay(delay);
