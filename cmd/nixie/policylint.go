@@ -21,6 +21,9 @@ effect, redelivery without an end, dead letters that nobody will see.
   note     what one should know, and may well have meant; also what in the file is
            not honoured, although leaving it out is safe
 
+Who may connect is not looked at: 'nixie serve' may still refuse to listen beyond loopback
+without users.
+
 The exit status is 1 where there is an error or a warning, 0 where there is none.
 
 The clients' own limit is ActiveMQ's default, 6 redeliveries, unless --client-max says
