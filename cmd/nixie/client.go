@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/nixiemq/nixie/jms"
@@ -71,8 +72,7 @@ func (k *client) connect(ctx context.Context, f *jms.ConnectionFactory) (*jms.Co
 	if err != nil && ctx.Err() != nil {
 		return nil, errors.New("interrupted")
 	}
-	var plain tls.RecordHeaderError
-	if errors.As(err, &plain) {
+	if noTLS(err) && strings.Contains(k.url, "ssl:") {
 		return nil, fmt.Errorf("%w\nthe broker speaks no TLS there: take tcp:// for it; NixieMQ offers no TLS yet", err)
 	}
 	if errors.Is(err, jms.ErrUnavailable) {
@@ -82,6 +82,13 @@ func (k *client) connect(ctx context.Context, f *jms.ConnectionFactory) (*jms.Co
 		return nil, fmt.Errorf("%w\nlog in with --user NAME, and the password in the environment variable %s", err, passwordVariable)
 	}
 	return c, err
+}
+
+// noTLS reports whether the other end does not know what a TLS handshake is: it answers
+// with something else, or ends the connection, whichever is seen first.
+func noTLS(err error) bool {
+	var plain tls.RecordHeaderError
+	return errors.As(err, &plain) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // print writes a line for a message: v as JSON, or text.
