@@ -48,7 +48,7 @@ func (e *Encoder) Append(dst []byte, ds DataStructure) ([]byte, error) {
 	}
 	size := len(w.dst) - start - 4
 	if e.maxFrame > 0 && int64(size) > e.maxFrame || int64(size) > maxInt32 {
-		w.fail(message.ErrOverLimit, "frame of %d bytes, the limit is %d", size, e.maxFrame)
+		w.fail(message.ErrOverLimit, "frame of %d bytes, the limit is %d (wireFormat.maxFrameSize, the smaller one of client and broker)", size, e.maxFrame)
 	}
 	out := w.dst
 	w.dst = nil

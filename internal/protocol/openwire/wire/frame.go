@@ -33,7 +33,7 @@ func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 	case size < 1:
 		return nil, fmt.Errorf("frame of %d bytes: %w", size, message.ErrInvalid)
 	case size > limit:
-		return nil, fmt.Errorf("frame of %d bytes, the limit is %d: %w", size, limit, message.ErrOverLimit)
+		return nil, fmt.Errorf("frame of %d bytes, the limit is %d (wireFormat.maxFrameSize, the smaller one of client and broker): %w", size, limit, message.ErrOverLimit)
 	}
 	frame := make([]byte, min(size, firstStepBytes))
 	for have := 0; ; {

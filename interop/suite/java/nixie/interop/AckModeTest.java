@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -383,5 +384,49 @@ class AckModeTest {
             s.commit();
         }
         Mail.awaitDepth(broker.url(), queue, 0);
+    }
+
+    /** A pull that does not wait finds what is there: just behind an acknowledgement, and behind what its selector does not want. */
+    @ParameterizedTest
+    @ValueSource(ints = {Session.AUTO_ACKNOWLEDGE, Session.CLIENT_ACKNOWLEDGE, Session.SESSION_TRANSACTED})
+    @Reference.Beyond("ActiveMQ answers that there is nothing where it has not paged in what there is")
+    void receive_no_wait_finds_what_is_there(int mode) throws Exception {
+        String queue = Mail.unique("nowait");
+        try (Client c = Client.to(broker.url()).prefetch(0).open()) {
+            Session s = c.session(mode);
+            Session sender = c.transacted();
+            String[] unwanted = new String[3000];
+            Arrays.fill(unwanted, "unwanted");
+            Mail.send(sender, queue, unwanted);
+            sender.commit();
+            for (int i = 0; i < 20; i++) {
+                Message m = Mail.text(sender, queue, "w" + i);
+                m.setBooleanProperty("wanted", true);
+                Client.producer(sender, queue).send(m);
+            }
+            sender.commit();
+            MessageConsumer k = s.createConsumer(Client.destination(queue), "wanted = TRUE");
+            for (int i = 0; i < 20; i++) {
+                Message m = k.receiveNoWait();
+                assertEquals("w" + i + "#1", Mail.label(m));
+                if (mode == Session.CLIENT_ACKNOWLEDGE) {
+                    m.acknowledge();
+                } else if (mode == Session.SESSION_TRANSACTED) {
+                    s.commit();
+                }
+            }
+            assertNull(k.receiveNoWait());
+            k.close();
+            MessageConsumer all = Client.consumer(s, queue);
+            for (int i = 0; i < 300; i++) {
+                Message m = all.receiveNoWait();
+                assertEquals("unwanted#1", Mail.label(m), "at " + i);
+                if (mode == Session.CLIENT_ACKNOWLEDGE) {
+                    m.acknowledge();
+                } else if (mode == Session.SESSION_TRANSACTED) {
+                    s.commit();
+                }
+            }
+        }
     }
 }

@@ -196,4 +196,37 @@ class ConnectionTest {
         }
         assertEquals(List.of("m1#2!"), Mail.take(broker.url(), queue, 1));
     }
+
+    /** What is larger than the broker's frames may be is an error for who sends it, not an endless reconnecting, with failover: too. */
+    @ParameterizedTest
+    @ValueSource(strings = {"%s", "failover:(%s)?initialReconnectDelay=10"})
+    void larger_than_the_broker_takes(String form) throws Exception {
+        try (BrokerProcess own = Broker.own("frame", null, "?wireFormat.maxFrameSize=100000")) {
+            String queue = Mail.unique("frame");
+            Client c = Client.open(String.format(form, own.url()));
+            Session s = c.auto();
+            Mail.send(s, queue, "m0");
+            assertThrows(JMSException.class, () -> Mail.send(s, queue, "x".repeat(200_000)));
+            Client.abandon(c.connection);
+            Mail.send(own.url(), queue, "m1");
+            assertEquals(List.of("m0#1", "m1#1"), Mail.take(own.url(), queue, 2));
+        }
+    }
+
+    /** What is larger than a consumer's frames may be becomes a dead letter that says so; the consumer goes on with the next. */
+    @ParameterizedTest
+    @ValueSource(strings = {"%s?wireFormat.maxFrameSize=100000", "failover:(%s?wireFormat.maxFrameSize=100000)?initialReconnectDelay=10"})
+    @Reference.Beyond("ActiveMQ writes it, and the client ends its connection, again and again")
+    void larger_than_the_consumer_takes(String form) throws Exception {
+        String queue = Mail.unique("frame");
+        Mail.send(broker.url(), queue, "m0", "x".repeat(200_000), "m2");
+        try (Client c = Client.open(String.format(form, broker.url()))) {
+            MessageConsumer k = Client.consumer(c.auto(), queue);
+            assertEquals("m0", Mail.next(k));
+            assertEquals("m2", Mail.next(k));
+            Mail.none(k);
+        }
+        Message dead = Mail.deadLetters(broker.url(), queue, 1).get(0);
+        assertTrue(dead.getStringProperty(Mail.CAUSE).contains("wireFormat.maxFrameSize"), dead.getStringProperty(Mail.CAUSE));
+    }
 }

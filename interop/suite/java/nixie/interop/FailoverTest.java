@@ -23,6 +23,7 @@ import javax.jms.TransactionRolledBackException;
 import org.apache.activemq.ActiveMQConnectionMetaData;
 import org.apache.activemq.transport.DefaultTransportListener;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -331,6 +332,65 @@ class FailoverTest {
             }
         }
         assertEquals(new HashSet<>(Arrays.asList(Mail.numbered(20))), seen);
+    }
+
+    /** Another consumer has what a transaction had as its connection was lost: the transaction is rolled back, and the work is done once. */
+    @Test
+    void another_has_it_after_a_cut() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        Mail.send(broker.url(), in, "m0");
+        try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client other = Client.open(broker.url());
+                Client c = Client.to(failover(proxy.url())).factory(f -> f.setConsumerFailoverRedeliveryWaitPeriod(1000)).open()) {
+            Session s = c.transacted();
+            assertEquals("m0#1", Mail.label(Mail.must(Client.consumer(s, in))));
+            Mail.send(s, out, "by the first");
+            Session os = other.transacted();
+            MessageConsumer heir = Client.consumer(os, in);
+            proxy.stall();
+            proxy.cut();
+            assertEquals("m0#2!", Mail.label(Mail.must(heir)));
+            Mail.send(os, out, "by the other");
+            proxy.resume();
+            assertThrows(TransactionRolledBackException.class, s::commit);
+            os.commit();
+        }
+        assertEquals(List.of("by the other#1"), Mail.take(broker.url(), out, 1));
+        Mail.awaitDepth(broker.url(), in, 0);
+    }
+
+    /** A pull consumer whose connection is cut again and again gets everything, and each pull is answered in time. */
+    @Test
+    @Timeout(90)
+    @Reference.Beyond("R-EDGE-09: the client takes some for duplicates, and ActiveMQ makes them dead letters")
+    void pulls_under_cuts() throws Exception {
+        String queue = Mail.unique("pulls");
+        int total = 100;
+        Mail.send(broker.url(), queue, Mail.numbered(total));
+        Set<String> seen = new HashSet<>();
+        try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.to(failover(proxy.url())).prefetch(0).open()) {
+            MessageConsumer consumer = Client.consumer(c.auto(), queue);
+            Thread cutter = new Thread(() -> {
+                try {
+                    for (int i = 0; i < 20; i++) {
+                        Thread.sleep(130);
+                        proxy.cut();
+                    }
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            });
+            cutter.start();
+            while (seen.size() < total || cutter.isAlive()) {
+                Message m = consumer.receive(200);
+                if (m != null) {
+                    assertTrue(seen.add(Mail.body(m)) || m.getJMSRedelivered(), "again without the flag: " + Mail.label(m));
+                    Thread.sleep(10);
+                }
+            }
+        }
+        Mail.awaitDepth(broker.url(), queue, 0);
+        Mail.deadLetters(broker.url(), queue, 0);
     }
 
     /** A transacted listener that works 20 ms a message, commits every 5 and notes what became of each. */

@@ -534,4 +534,28 @@ class XATest {
             }
         }
     }
+
+    /** One transaction over two sessions of one connection, as a container has them. */
+    @Test
+    void join_within_a_connection() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        Mail.send(broker.url(), in, "m0");
+        try (XA xa = new XA(broker.url())) {
+            XASession second = xa.connection.createXASession();
+            assertTrue(xa.resource.isSameRM(second.getXAResource()));
+            Branch x = new Branch();
+            MessageConsumer consumer = xa.consumer(in);
+            xa.resource.start(x, XAResource.TMNOFLAGS);
+            second.getXAResource().start(x, XAResource.TMJOIN);
+            assertEquals("m0#1", Mail.label(Mail.must(consumer)));
+            Mail.send(second, out, "o0");
+            second.getXAResource().end(x, XAResource.TMSUCCESS);
+            xa.resource.end(x, XAResource.TMSUCCESS);
+            assertEquals(XAResource.XA_OK, xa.resource.prepare(x));
+            xa.resource.commit(x, false);
+        }
+        assertEquals(List.of("o0#1"), Mail.take(broker.url(), out, 1));
+        assertEquals(List.of(), Mail.take(broker.url(), in, 0));
+    }
 }
