@@ -117,7 +117,7 @@ func (b *Broker) current(d *destination) (*destination, error) {
 	case n != nil && n.id == d.id:
 		return n, nil
 	case n == nil && lost:
-		return b.queue(d.name)
+		return b.queue(d.name, "")
 	}
 	return nil, nil
 }

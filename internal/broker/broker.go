@@ -251,13 +251,16 @@ func (b *Broker) tell(e Event) {
 	}
 }
 
-// queue gets a queue, and makes it if there is none. A temporary one that is not
-// there is ErrNotFound.
-func (b *Broker) queue(name message.Destination) (*destination, error) {
+// queue gets a queue, and makes it for the connection by if there is none; "": for the
+// broker itself. A temporary one that is not there is ErrNotFound.
+func (b *Broker) queue(name message.Destination, by string) (*destination, error) {
 	if d := b.known(name); d != nil {
 		return d, nil
 	}
-	return b.makeQueue(name, "")
+	if name.IsTemporary() {
+		by = "" // it is made by who asks for it, and not by its use
+	}
+	return b.makeQueue(name, by)
 }
 
 func (b *Broker) known(name message.Destination) *destination {
@@ -266,9 +269,9 @@ func (b *Broker) known(name message.Destination) *destination {
 	return b.queues[name]
 }
 
-// makeQueue makes a queue, unless someone else was faster; owner is the
-// connection that a temporary one belongs to.
-func (b *Broker) makeQueue(name message.Destination, owner string) (*destination, error) {
+// makeQueue makes a queue, unless someone else was faster; by is the connection that
+// makes it, and that a temporary one belongs to; "": the broker itself.
+func (b *Broker) makeQueue(name message.Destination, by string) (*destination, error) {
 	b.creating.Lock()
 	defer b.creating.Unlock()
 	if d := b.known(name); d != nil {
@@ -277,7 +280,7 @@ func (b *Broker) makeQueue(name message.Destination, owner string) (*destination
 	if b.stop.Load() {
 		return nil, errStopped
 	}
-	if name.Kind == message.TempQueue && owner == "" {
+	if name.Kind == message.TempQueue && by == "" {
 		return nil, fmt.Errorf("%s does not exist: %w", name, message.ErrNotFound)
 	}
 	if name.IsComposite() || name.Name == "" {
@@ -298,7 +301,7 @@ func (b *Broker) makeQueue(name message.Destination, owner string) (*destination
 	b.joinPatternsLocked(d)
 	b.mu.Unlock()
 	if !name.IsTemporary() {
-		b.tell(Event{Kind: QueueAdded, Destination: name})
+		b.tell(Event{Kind: QueueAdded, Destination: name, Connection: by})
 	}
 	return d, nil
 }

@@ -177,7 +177,7 @@ type browser struct {
 }
 
 func (k *consumer) browse(sel *selector.Selector) error {
-	queues, err := k.c.b.queuesOf(k.spec.Destination)
+	queues, err := k.c.b.queuesOf(k.spec.Destination, k.c.info.ID)
 	if err != nil {
 		return err
 	}
@@ -189,8 +189,9 @@ func (k *consumer) browse(sel *selector.Selector) error {
 }
 
 // queuesOf lists the queues that a destination names: those of a list, which are made
-// where there are none, and for a pattern those that are there, by their names.
-func (b *Broker) queuesOf(d message.Destination) ([]*destination, error) {
+// for the connection by where there are none, and for a pattern those that are there, by
+// their names.
+func (b *Broker) queuesOf(d message.Destination, by string) ([]*destination, error) {
 	var all []*destination
 	add := func(q *destination) {
 		if !slices.Contains(all, q) {
@@ -199,7 +200,7 @@ func (b *Broker) queuesOf(d message.Destination) ([]*destination, error) {
 	}
 	for _, part := range d.Parts() {
 		if !part.IsPattern() {
-			q, err := b.queue(part)
+			q, err := b.queue(part, by)
 			if err != nil {
 				return nil, err
 			}

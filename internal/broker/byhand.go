@@ -167,7 +167,7 @@ func (b *Broker) takesBack(to message.Destination) bool {
 	case message.TempQueue:
 		return b.known(to) != nil
 	}
-	for _, s := range b.route(to) {
+	for _, s := range b.route(to, "") {
 		if s.durable {
 			return true
 		}

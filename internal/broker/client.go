@@ -21,6 +21,8 @@ type ClientInfo struct {
 	// MayRepeat says that a client which comes back may send messages once more, also
 	// those of producers that it has closed (trackMessages of failover:).
 	MayRepeat bool
+	// Manageable says that the client takes commands which it has not asked for.
+	Manageable bool
 	// Steals says that a client takes its client id over from whoever has it.
 	Steals bool
 	// QuietFirst: see queue.Consumer.

@@ -308,7 +308,9 @@ func (d *destination) event(e *queue.Effect) (Event, bool) {
 		d.evicted(&ev, e.Item)
 	case SlowConsumer:
 		ev.Consumer = e.Consumer.ID
-		ok = ok && d.b.watched(kind, d.name)
+		if ok = ok && d.b.watched(kind, d.name); ok {
+			ev.ClientID, ev.Spec = e.Consumer.ClientID, d.b.specOf(e.Consumer)
+		}
 	}
 	return ev, ok
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +99,7 @@ func (b *Broker) Connect(ctx context.Context, info ClientInfo, sink Sink) (*Conn
 		b.clientIDs[info.ClientID] = c
 	}
 	b.mu.Unlock()
-	b.tell(Event{Kind: ClientJoined, Connection: info.ID, ClientID: info.ClientID, User: info.User, Address: info.Address})
+	b.tell(Event{Kind: ClientJoined, Connection: info.ID, ClientID: info.ClientID, Client: &info})
 	return c, nil
 }
 
@@ -287,7 +288,7 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 		known = b.temps.add(d, c.info.ID)
 	}
 	b.mu.Unlock()
-	b.tellTopics(added)
+	b.tellTopics(added, c.info.ID)
 	if d.IsTemporary() && !known {
 		b.tell(Event{Kind: TempAdded, Destination: d, Connection: c.info.ID})
 	}
@@ -300,10 +301,12 @@ func (c *Connection) RemoveDestination(ctx context.Context, d message.Destinatio
 	if err := c.info.Principal.Check(access.Remove, d); err != nil {
 		return err
 	}
-	return c.b.removeDestination(ctx, d)
+	return c.b.removeDestination(ctx, d, c.info.ID)
 }
 
-func (b *Broker) removeDestination(ctx context.Context, name message.Destination) error {
+// removeDestination removes a destination for the connection by; "": for the broker
+// itself, which takes a temporary one from its owner.
+func (b *Broker) removeDestination(ctx context.Context, name message.Destination, by string) error {
 	b.mu.Lock()
 	d, owner := b.queues[name], b.temps.ownerOf(name)
 	inUse := 0
@@ -340,6 +343,6 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 	if name.IsTemporary() {
 		kind = TempRemoved
 	}
-	b.tell(Event{Kind: kind, Destination: name, Connection: owner})
+	b.tell(Event{Kind: kind, Destination: name, Connection: cmp.Or(owner, by)})
 	return err
 }

@@ -86,6 +86,20 @@ func (k *consumer) place(d message.Destination) *destination {
 	return nil
 }
 
+// specOf is what a client has asked for with a consumer; one that is about to go is
+// described by what its queue knows of it.
+func (b *Broker) specOf(q *queue.Consumer) *ConsumerSpec {
+	b.mu.Lock()
+	c := b.connections[q.Connection]
+	b.mu.Unlock()
+	if c != nil {
+		if k := c.consumer(q.ID); k != nil {
+			return &k.spec
+		}
+	}
+	return &ConsumerSpec{ID: q.ID, Session: q.Session, Prefetch: q.Prefetch, Priority: q.Priority, Exclusive: q.Exclusive}
+}
+
 // Subscribe adds a consumer. Deliveries may reach the sink before it returns. A
 // consumer that is there already stays as it is (OpenWire 13).
 //
@@ -206,7 +220,7 @@ func (k *consumer) attachQueues(sel *selector.Selector) error {
 			continue
 		}
 		if b.interceptors.Load().ofPattern(part) {
-			if _, err := b.queue(part); err != nil {
+			if _, err := b.queue(part, k.c.info.ID); err != nil {
 				return err
 			}
 		}
@@ -233,7 +247,7 @@ func (k *consumer) attachQueues(sel *selector.Selector) error {
 // removed just now.
 func (k *consumer) attachQueue(name message.Destination, sel *selector.Selector) error {
 	for {
-		d, err := k.c.b.queue(name)
+		d, err := k.c.b.queue(name, k.c.info.ID)
 		if err != nil {
 			return err
 		}

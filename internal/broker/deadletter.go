@@ -187,14 +187,14 @@ func (b *Broker) receivers(header *message.Message, o *message.Overlay, move *qu
 // or a topic's durable subscriptions.
 func (b *Broker) direct(name message.Destination) ([]*destination, error) {
 	if name.IsQueue() {
-		d, err := b.queue(name)
+		d, err := b.queue(name, "")
 		if err != nil {
 			return nil, err
 		}
 		return []*destination{d}, nil
 	}
 	var all []*destination
-	for _, s := range b.route(name) {
+	for _, s := range b.route(name, "") {
 		if s.durable {
 			all = append(all, s.d)
 		}

@@ -42,6 +42,7 @@ const (
 	TransactionTimedOut                   // a distributed transaction of Connection took too long and was rolled back; Text tells
 	SubscriptionTimedOut                  // a durable subscription that nobody used was removed; Text tells
 	ProducerWaits                         // Producer of Connection still waits for room; Text tells
+	SubscriptionRemoved                   // the durable subscription that Spec names is gone; Count: how many consume the destination now
 	LetIn                                 // what Connection has sent went in above a destination's limit; Text tells
 	eventKinds                            // how many there are
 )
@@ -57,9 +58,8 @@ type Event struct {
 	Cause       string // of a dead letter: the text of dlqDeliveryFailureCause
 	Text        string
 	Err         error
-	User        string        // of ClientJoined
-	Address     string        // of ClientJoined
-	Spec        *ConsumerSpec // of a consumer that came or went
+	Client      *ClientInfo   // of ClientJoined
+	Spec        *ConsumerSpec // of a consumer that came or went, or is slow
 	Producer    string
 	Count       int
 	// Of Full: what is there, and whether the limit is the destination's own and not the

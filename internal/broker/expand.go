@@ -230,7 +230,7 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 		return nil
 	}
 	if to.IsQueue() {
-		d, err := b.queueFor(to)
+		d, err := b.queueFor(to, x.from)
 		if x.promised && to.IsTemporary() && errors.Is(err, message.ErrNotFound) {
 			x.gone = append(x.gone, to)
 			return nil
@@ -256,7 +256,7 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 		return fmt.Errorf("%s does not exist: %w", to, message.ErrNotFound)
 	}
 	b.remember(to, m, x.from)
-	all := b.route(to)
+	all := b.route(to, x.from)
 	x.copies = slices.Grow(x.copies, len(all))
 	for _, s := range all {
 		if s.wants(b, to, m, x.from) {

@@ -54,7 +54,7 @@ func (b *Broker) endOffline(before int64) {
 	b.mu.Unlock()
 	for _, s := range idle {
 		since := time.UnixMilli(s.left).UTC().Format(time.DateTime)
-		if err := b.unsubscribe(s); err == nil {
+		if err := b.unsubscribe(s, ""); err == nil {
 			b.tell(Event{Kind: SubscriptionTimedOut, Destination: s.topic, ClientID: s.clientID,
 				Text: fmt.Sprintf("subscription %s of client %s, offline since %s", s.name, s.clientID, since)})
 		}

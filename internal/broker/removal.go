@@ -15,13 +15,13 @@ func (b *Broker) Create(d message.Destination) error {
 		return fmt.Errorf("cannot create %q: it names no single queue or topic: %w", d, message.ErrInvalid)
 	}
 	if d.IsQueue() {
-		_, err := b.queue(d)
+		_, err := b.queue(d, "")
 		return err
 	}
 	b.mu.Lock()
 	added := b.addTopicsLocked(d)
 	b.mu.Unlock()
-	b.tellTopics(added)
+	b.tellTopics(added, "")
 	return nil
 }
 
@@ -50,9 +50,9 @@ func (b *Broker) Remove(ctx context.Context, place Place, with, dry bool) (messa
 	case messages > 0 && !with:
 		return 0, fmt.Errorf("%s has messages (%d), which would go with it: move or purge them first, or say that they go, too: %w", place, messages, message.ErrState)
 	case d.sub != nil:
-		return messages, b.unsubscribe(d.sub)
+		return messages, b.unsubscribe(d.sub, "")
 	}
-	return messages, b.removeDestination(ctx, d.name)
+	return messages, b.removeDestination(ctx, d.name, "")
 }
 
 // mayRemove fails where a queue or durable subscription is in use.
@@ -87,5 +87,5 @@ func (b *Broker) RemoveTopic(ctx context.Context, topic message.Destination, dry
 	case dry:
 		return nil
 	}
-	return b.removeDestination(ctx, topic)
+	return b.removeDestination(ctx, topic, "")
 }

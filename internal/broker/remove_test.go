@@ -13,7 +13,7 @@ import (
 // busy keeps a queue's goroutine from its mailbox until the function it returns is called.
 func (h *house) busy(name message.Destination) (goOn func()) {
 	h.t.Helper()
-	d, err := h.broker.queue(name)
+	d, err := h.broker.queue(name, "")
 	if err != nil {
 		h.t.Fatal(err)
 	}

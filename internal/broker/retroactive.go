@@ -225,9 +225,9 @@ func (b *Broker) join(s *subscription, retroactive bool) {
 		b.mu.Lock()
 		missed := b.missedLocked(s, number, !retroactive)
 		if len(missed) == 0 {
-			added := b.addSubscriptionLocked(s)
+			added, by := b.addSubscriptionLocked(s), s.byLocked()
 			b.mu.Unlock()
-			b.tellTopics(added)
+			b.tellTopics(added, by)
 			return
 		}
 		b.mu.Unlock()

@@ -127,7 +127,7 @@ func (r *room) used() (bytes, messages int64, version uint64) {
 		}
 	} else {
 		f := r.flow.Load()
-		for _, s := range b.route(r.name) {
+		for _, s := range b.route(r.name, "") {
 			if s.durable && !f.DurableToo {
 				continue
 			}
@@ -335,7 +335,7 @@ func (b *Broker) spills(m *message.Message, from string) bool {
 			d := b.known(t.name)
 			return d != nil && d.snapshot().Deep
 		}
-		return slices.ContainsFunc(b.route(t.name), func(s *subscription) bool { return s.d.snapshot().Deep })
+		return slices.ContainsFunc(b.route(t.name, ""), func(s *subscription) bool { return s.d.snapshot().Deep })
 	})
 }
 

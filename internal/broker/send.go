@@ -146,7 +146,7 @@ func (c *Connection) pass(ctx context.Context, n int64) error {
 
 func (c *Connection) sendToQueue(ctx context.Context, m *message.Message, done func(error)) {
 	for {
-		d, err := c.b.queueFor(m.Destination)
+		d, err := c.b.queueFor(m.Destination, c.info.ID)
 		if err == nil {
 			err = c.enqueue(ctx, d, m, done)
 		}
@@ -356,7 +356,7 @@ func (c *Connection) firedAlready(ctx context.Context, m *message.Message) (fire
 			all = append(all, d)
 			continue
 		}
-		for _, s := range c.b.route(t.name) {
+		for _, s := range c.b.route(t.name, "") {
 			if s.durable {
 				all = append(all, s.d)
 			}

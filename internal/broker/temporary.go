@@ -130,7 +130,7 @@ func (c *Connection) leaveTemps(cause message.Cause) {
 	gone, kept := b.temps.withLoss(c.info.ID, 0), loss > 0 && len(b.temps.withLoss(c.info.ID, loss)) > 0
 	b.mu.Unlock()
 	for _, d := range gone {
-		_ = b.removeDestination(b.ctx, d) // the only error is that the broker stops
+		_ = b.removeDestination(b.ctx, d, "") // the only error is that the broker stops
 	}
 	if !kept {
 		return
@@ -163,11 +163,11 @@ func (b *Broker) cameLocked(connection string) {
 	}
 }
 
-// queueFor is queue for a message that is sent to it. A temporary queue that is not there
+// queueFor is queue for a message that the connection by sends to it. A temporary queue that is not there
 // may be that of a client which has not come back yet since the broker was started: then
 // it is made, as an orphan, for the reply that is there earlier than who asked.
-func (b *Broker) queueFor(name message.Destination) (*destination, error) {
-	d, err := b.queue(name)
+func (b *Broker) queueFor(name message.Destination, by string) (*destination, error) {
+	d, err := b.queue(name, by)
 	if err == nil || name.Kind != message.TempQueue {
 		return d, err
 	}

@@ -62,8 +62,9 @@ func (s *subscription) covers(topic message.Destination) bool {
 	return false
 }
 
-// route lists the subscriptions to a topic. The slice is not changed later.
-func (b *Broker) route(topic message.Destination) []*subscription {
+// route lists the subscriptions to a topic, which comes to be by its use by a connection;
+// "": by the broker's own. The slice is not changed later.
+func (b *Broker) route(topic message.Destination, by string) []*subscription {
 	b.mu.Lock()
 	if found, ok := b.routes[topic]; ok {
 		b.mu.Unlock()
@@ -81,7 +82,7 @@ func (b *Broker) route(topic message.Destination) []*subscription {
 	b.routes[topic] = found
 	added := b.addTopicsLocked(topic)
 	b.mu.Unlock()
-	b.tellTopics(added)
+	b.tellTopics(added, by)
 	return found
 }
 
@@ -97,9 +98,10 @@ func (b *Broker) addTopicsLocked(names ...message.Destination) (added []message.
 	return added
 }
 
-func (b *Broker) tellTopics(added []message.Destination) {
+// tellTopics tells of topics that came to be by a connection; "": by the broker itself.
+func (b *Broker) tellTopics(added []message.Destination, by string) {
 	for _, n := range added {
-		b.tell(Event{Kind: QueueAdded, Destination: n})
+		b.tell(Event{Kind: QueueAdded, Destination: n, Connection: by})
 	}
 }
 
@@ -131,9 +133,18 @@ func parseSelector(text string) (*selector.Selector, error) {
 
 func (b *Broker) addSubscription(s *subscription) {
 	b.mu.Lock()
-	added := b.addSubscriptionLocked(s)
+	added, by := b.addSubscriptionLocked(s), s.byLocked()
 	b.mu.Unlock()
-	b.tellTopics(added)
+	b.tellTopics(added, by)
+}
+
+// by is the connection whose consumer made the subscription; "": it is from the store.
+// Broker.mu is held.
+func (s *subscription) byLocked() string {
+	if s.user == nil {
+		return ""
+	}
+	return s.user.c.info.ID
 }
 
 // addSubscriptionLocked returns the topics that are new by it.
@@ -266,11 +277,12 @@ func (c *Connection) Unsubscribe(_ context.Context, name string) error {
 	if err := c.info.Principal.Check(access.Unsubscribe, s.topic); err != nil {
 		return err
 	}
-	return b.unsubscribe(s)
+	return b.unsubscribe(s, c.info.ID)
 }
 
-// unsubscribe deletes a durable subscription that nobody uses.
-func (b *Broker) unsubscribe(s *subscription) error {
+// unsubscribe deletes a durable subscription that nobody uses, for the connection by; "":
+// for the broker itself.
+func (b *Broker) unsubscribe(s *subscription, by string) error {
 	b.mu.Lock()
 	taken := s.user != nil
 	b.mu.Unlock()
@@ -288,5 +300,10 @@ func (b *Broker) unsubscribe(s *subscription) error {
 	if taken {
 		return s.inUse()
 	}
-	return b.discard(s.d)
+	if err := b.discard(s.d); err != nil {
+		return err
+	}
+	b.tell(Event{Kind: SubscriptionRemoved, Destination: s.topic, Connection: by, ClientID: s.clientID,
+		Spec: &ConsumerSpec{Destination: s.topic, Subscription: s.name}, Count: b.Consumers(s.topic)})
+	return nil
 }

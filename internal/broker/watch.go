@@ -30,7 +30,7 @@ func (b *Broker) Watched(topic message.Destination) bool {
 	if b.watchers.Load() == 0 && topic.Name != "ActiveMQ.Advisory.TempQueue" && topic.Name != "ActiveMQ.Advisory.TempTopic" {
 		return false
 	}
-	return len(b.route(topic)) > 0
+	return len(b.route(topic, "")) > 0
 }
 
 // watched reports whether anyone is to be told of events of a kind and destination.
@@ -112,7 +112,7 @@ func (b *Broker) toldSent(m *message.Message) {
 		a := b.policy(topic).Advisories
 		c := *m
 		c.Destination = topic
-		if a.NoConsumer && !m.Persistent && len(b.route(topic)) == 0 && b.watched(NoConsumer, topic) {
+		if a.NoConsumer && !m.Persistent && len(b.route(topic, "")) == 0 && b.watched(NoConsumer, topic) {
 			whole := c
 			b.tell(Event{Kind: NoConsumer, Destination: topic, Message: m.ID, Copy: &whole})
 		}

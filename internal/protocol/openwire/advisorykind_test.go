@@ -204,3 +204,79 @@ func TestMessagesAreAdvertised(t *testing.T) {
 		watcher.leave()
 	})
 }
+
+// TestAdvisoriesSayWho wants what an advisory is about described as its client did, and
+// with the connection that is to blame for it (OpenWire 12).
+func TestAdvisoriesSayWho(t *testing.T) {
+	t.Parallel()
+	inBrokerHouse(t, func(o *broker.Options) {
+		o.Policy = func(message.Destination) broker.Policy {
+			return broker.Policy{Advisories: broker.Advisories{SlowConsumer: true}}
+		}
+	}, nil, func(h *house) {
+		watcher := h.client()
+		watcher.watch("Queue", "Topic", "Connection", "Consumer.Topic.NEWS", "SlowConsumer.>")
+		about := func() wire.DataStructure {
+			synctest.Wait()
+			return watcher.dispatched().Message.DataStructure
+		}
+		by := func(p *peer, s string) string {
+			t.Helper()
+			i, ok := about().(*wire.DestinationInfo)
+			if !ok || i.Destination.String() != s {
+				t.Fatalf("told of %+v, want %s", i, s)
+			}
+			switch {
+			case i.ConnectionID == nil:
+				return "nobody"
+			case i.ConnectionID.Value == p.id:
+				return "client"
+			}
+			return i.ConnectionID.Value
+		}
+		about() // the watcher itself
+		p := h.peer(peerFormat())
+		p.hears(false, false)
+		p.tell(&wire.SessionInfo{SessionID: &wire.SessionID{ConnectionID: p.id, Value: 1}})
+		if i, ok := about().(*wire.ConnectionInfo); !ok || i.ConnectionID.Value != p.id || !strings.HasPrefix(i.ClientIP.Value, "tcp://") || i.Password.Value != "" || !i.Manageable {
+			t.Errorf("a connection is %+v", i)
+		}
+		p.produce(1, 0)
+		p.consume(1, queueNamed("CONSUMED"), 1)
+		p.do(p.text(1, queueNamed("SENT"), "m1"))
+		p.do(p.text(2, topicNamed("SENT"), "m2"))
+		p.do(&wire.DestinationInfo{ConnectionID: p.connection(), Destination: queueNamed("MADE")})
+		p.do(&wire.DestinationInfo{ConnectionID: p.connection(), Destination: queueNamed("MADE"), OperationType: wire.DestinationRemove})
+		for _, d := range []string{"queue://CONSUMED", "queue://SENT", "topic://SENT", "queue://MADE", "queue://MADE"} {
+			if got := by(p, d); got != "client" {
+				t.Errorf("%s came to be, or went, by %s", d, got)
+			}
+		}
+
+		p.do(&wire.ConsumerInfo{ConsumerID: p.consumerID(2), Destination: topicNamed("NEWS"), PrefetchSize: 1,
+			SubscriptionName: wire.NewText("sub"), Selector: wire.NewText("TRUE")})
+		if got := by(p, "topic://NEWS"); got != "client" {
+			t.Errorf("the topic came to be by %s", got)
+		}
+		about() // the consumer
+		p.do(p.text(3, topicNamed("NEWS"), "m3"))
+		p.do(p.text(4, topicNamed("NEWS"), "m4"))
+		d := p.dispatched()
+		slow, ok := about().(*wire.ConsumerInfo)
+		if !ok || *slow.ConsumerID != *p.consumerID(2) || slow.PrefetchSize != 1 || slow.Selector.Value != "TRUE" || slow.SubscriptionName.Value != "sub" {
+			t.Errorf("slow is %+v", slow)
+		}
+		p.do(ack(d, wire.AckPoison))
+		if got := by(p, "queue://ActiveMQ.DLQ"); got != "nobody" {
+			t.Errorf("the dead letter queue came to be by %s", got)
+		}
+		p.do(&wire.RemoveInfo{ObjectID: p.consumerID(2)})
+		about()
+		p.do(&wire.RemoveSubscriptionInfo{ConnectionID: p.connection(), SubscriptionName: wire.NewText("sub"), ClientID: wire.NewText("client of " + p.id)})
+		if i, ok := about().(*wire.RemoveSubscriptionInfo); !ok || i.SubscriptionName.Value != "sub" || i.ClientID.Value != "client of "+p.id || i.ConnectionID.Value != p.id {
+			t.Errorf("unsubscribed: %+v", i)
+		}
+		p.leave()
+		watcher.leave()
+	})
+}

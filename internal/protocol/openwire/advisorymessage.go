@@ -69,28 +69,30 @@ func (a *Advisories) message(e broker.Event) (*message.Message, error) {
 func subjectOf(e broker.Event) (wire.DataStructure, error) {
 	switch e.Kind {
 	case broker.ClientJoined:
-		return &wire.ConnectionInfo{ConnectionID: &wire.ConnectionID{Value: e.Connection}, ClientID: wire.TextOrNull(e.ClientID),
-			UserName: wire.TextOrNull(e.User), Password: wire.NewText(""), ClientIP: wire.TextOrNull(e.Address)}, nil
+		return connectionInfoOf(e), nil
 	case broker.ClientLeft:
 		return &wire.RemoveInfo{ObjectID: &wire.ConnectionID{Value: e.Connection}, LastDeliveredSequenceID: wire.LastDeliveredUnknown}, nil
 	case broker.QueueAdded, broker.TempAdded:
 		return destinationInfo(e, wire.DestinationAdd), nil
 	case broker.QueueRemoved, broker.TempRemoved:
 		return destinationInfo(e, wire.DestinationRemove), nil
-	case broker.ConsumerJoined:
+	case broker.ConsumerJoined, broker.SlowConsumer:
 		return consumerInfoOf(e)
 	case broker.ConsumerLeft:
 		id, err := wire.ParseConsumerID(e.Consumer)
 		return &wire.RemoveInfo{ObjectID: &id, LastDeliveredSequenceID: wire.LastDeliveredUnknown}, err
+	case broker.SubscriptionRemoved:
+		info := &wire.RemoveSubscriptionInfo{SubscriptionName: wire.NewText(e.Spec.Subscription), ClientID: wire.NewText(e.ClientID)}
+		if e.Connection != "" {
+			info.ConnectionID = &wire.ConnectionID{Value: e.Connection}
+		}
+		return info, nil
 	case broker.ProducerJoined, broker.FastProducer:
 		id, err := wire.ParseProducerID(e.Producer)
 		return &wire.ProducerInfo{ProducerID: &id, Destination: wire.NewDestination(e.Destination)}, err
 	case broker.ProducerLeft:
 		id, err := wire.ParseProducerID(e.Producer)
 		return &wire.RemoveInfo{ObjectID: &id, LastDeliveredSequenceID: wire.LastDeliveredUnknown}, err
-	case broker.SlowConsumer:
-		id, err := wire.ParseConsumerID(e.Consumer)
-		return &wire.ConsumerInfo{ConsumerID: &id, Destination: wire.NewDestination(e.Destination)}, err
 	}
 	if e.Copy == nil {
 		return nil, nil
@@ -105,7 +107,20 @@ func subjectOf(e broker.Event) (wire.DataStructure, error) {
 }
 
 func destinationInfo(e broker.Event, operation wire.DestinationOperation) *wire.DestinationInfo {
-	return &wire.DestinationInfo{ConnectionID: &wire.ConnectionID{Value: e.Connection}, Destination: wire.NewDestination(e.Destination), OperationType: operation}
+	info := &wire.DestinationInfo{Destination: wire.NewDestination(e.Destination), OperationType: operation}
+	if e.Connection != "" { // else it was the broker itself
+		info.ConnectionID = &wire.ConnectionID{Value: e.Connection}
+	}
+	return info
+}
+
+// connectionInfoOf is the connection of an event as its client described it, without the
+// password, and where it is, as ActiveMQ writes that.
+func connectionInfoOf(e broker.Event) *wire.ConnectionInfo {
+	c := e.Client
+	return &wire.ConnectionInfo{ConnectionID: &wire.ConnectionID{Value: c.ID}, ClientID: wire.TextOrNull(c.ClientID),
+		UserName: wire.TextOrNull(c.User), Password: wire.NewText(""), ClientIP: wire.TextOrNull("tcp://" + c.Address),
+		Manageable: c.Manageable, FaultTolerant: c.MayRepeat, FailoverReconnect: c.Reconnect}
 }
 
 // consumerInfoOf is the consumer of an event as its client described it.
@@ -115,9 +130,13 @@ func consumerInfoOf(e broker.Event) (*wire.ConsumerInfo, error) {
 		return nil, err
 	}
 	s := e.Spec
+	to := s.Destination
+	if to.IsZero() {
+		to = e.Destination
+	}
 	return &wire.ConsumerInfo{
 		ConsumerID:       &id,
-		Destination:      wire.NewDestination(e.Destination),
+		Destination:      wire.NewDestination(to),
 		PrefetchSize:     int32(s.Prefetch),
 		Browser:          s.Browser,
 		Selector:         wire.TextOrNull(s.Selector),
@@ -135,7 +154,7 @@ func consumerInfoOf(e broker.Event) (*wire.ConsumerInfo, error) {
 // ownProperties are the properties that an event's advisory has of its own.
 func ownProperties(e broker.Event) wire.Map {
 	switch e.Kind {
-	case broker.ConsumerJoined, broker.ConsumerLeft:
+	case broker.ConsumerJoined, broker.ConsumerLeft, broker.SubscriptionRemoved:
 		return wire.Map{{Key: propertyConsumerCount, Value: int32(e.Count)}}
 	case broker.ProducerJoined, broker.ProducerLeft:
 		return wire.Map{{Key: propertyProducerCount, Value: int32(e.Count)}}

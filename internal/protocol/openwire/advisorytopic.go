@@ -22,21 +22,22 @@ const (
 // advisoryKinds are the middle parts of the names of those that are; Queue.NAME or
 // Topic.NAME follows (ActiveMQ's AdvisorySupport).
 var advisoryKinds = map[broker.EventKind]string{
-	broker.ConsumerJoined:    "Consumer.",
-	broker.ConsumerLeft:      "Consumer.",
-	broker.ProducerJoined:    "Producer.",
-	broker.ProducerLeft:      "Producer.",
-	broker.Expired:           "Expired.",
-	broker.Discarded:         "MessageDiscarded.",
-	broker.Evicted:           "MessageDiscarded.",
-	broker.DeadLettered:      "MessageDLQd.",
-	broker.MessageSent:       "MessageDelivered.",
-	broker.MessageConsumed:   "MessageConsumed.",
-	broker.MessageDispatched: "MessageDispatched.",
-	broker.NoConsumer:        "NoConsumer.",
-	broker.SlowConsumer:      "SlowConsumer.",
-	broker.FastProducer:      "FastProducer.",
-	broker.Full:              "FULL.",
+	broker.ConsumerJoined:      "Consumer.",
+	broker.ConsumerLeft:        "Consumer.",
+	broker.SubscriptionRemoved: "Consumer.",
+	broker.ProducerJoined:      "Producer.",
+	broker.ProducerLeft:        "Producer.",
+	broker.Expired:             "Expired.",
+	broker.Discarded:           "MessageDiscarded.",
+	broker.Evicted:             "MessageDiscarded.",
+	broker.DeadLettered:        "MessageDLQd.",
+	broker.MessageSent:         "MessageDelivered.",
+	broker.MessageConsumed:     "MessageConsumed.",
+	broker.MessageDispatched:   "MessageDispatched.",
+	broker.NoConsumer:          "NoConsumer.",
+	broker.SlowConsumer:        "SlowConsumer.",
+	broker.FastProducer:        "FastProducer.",
+	broker.Full:                "FULL.",
 }
 
 // AdvisoryTopic is the topic on which clients are told of events of a kind and a

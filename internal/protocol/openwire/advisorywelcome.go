@@ -92,7 +92,7 @@ func (a *Advisories) present(b Broker, d message.Destination) []broker.Event {
 	}
 	if wants(broker.ClientJoined, message.Destination{}) {
 		for _, c := range b.ClientsOpen() {
-			all = append(all, broker.Event{Kind: broker.ClientJoined, Connection: c.ID, ClientID: c.ClientID, User: c.User, Address: c.Address})
+			all = append(all, broker.Event{Kind: broker.ClientJoined, Connection: c.ID, ClientID: c.ClientID, Client: &c})
 		}
 	}
 	if onlyTemps(parts) {

@@ -66,6 +66,7 @@ func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
 		Listener:   s.server.o.Listener,
 		Reconnect:  c.FailoverReconnect,
 		MayRepeat:  c.FaultTolerant,
+		Manageable: c.Manageable,
 		Steals:     s.server.o.LinkStealing,
 		QuietFirst: quietFirst(s.peer),
 		Kick:       s.fail,
