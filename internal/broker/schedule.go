@@ -54,6 +54,9 @@ func (b *Broker) newJob(m *message.Message, sizeBytes int32) *records.Job {
 	s := m.Schedule
 	j := &records.Job{ID: m.ID.String(), Destination: m.Destination, Created: now.UnixMilli(), SizeBytes: sizeBytes,
 		Delay: s.Delay, Period: s.Period, Repeat: s.Repeat, Cron: s.Cron}
+	if s.At > 0 { // it may have come long ago, in a transaction
+		j.Delay = max(s.At-now.UnixMilli(), 0)
+	}
 	p := plan(j)
 	j.Due = p.First(now)
 	return j

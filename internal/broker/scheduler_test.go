@@ -415,3 +415,25 @@ func TestManyJobsAreInMemoryOnlyWhenTheyAreNear(t *testing.T) {
 		c.c.Close(message.Closed, "", -1)
 	})
 }
+
+// A time is kept whenever the transaction is committed in which it comes; one that has
+// passed by then is now.
+func TestScheduledForATime(t *testing.T) { // R-HQ-93
+	due := func(when time.Time) func(*message.Message) { return at(message.Schedule{At: when.UnixMilli()}) }
+	inHouse(t, func(o *Options) { o.Limits.TransactionBytes = 4000 }, func(h *house) {
+		c := h.client()
+		k := c.consume(orders)
+		begin := time.Now()
+		large := string(make([]byte, 5000))
+		c.must(c.send(c.msg(orders, "alone", due(begin.Add(3*time.Second))), ""))
+		c.must(c.c.Begin("TX:1"))
+		c.must(c.send(c.msg(orders, "in time", due(begin.Add(4*time.Second))), "TX:1"))
+		c.must(c.send(c.msg(orders, large, due(begin.Add(5*time.Second))), "TX:1")) // staged
+		c.must(c.send(c.msg(orders, "too late", due(begin.Add(time.Second))), "TX:1"))
+		time.Sleep(2 * time.Second)
+		want(t, "before the commit", c.take())
+		c.must(c.settle(c.c.Commit, "TX:1"))
+		wantArrivals(t, c.arrivals(k, begin, 8*time.Second), "too late 2s", "alone 3s", "in time 4s", large+" 5s")
+		c.c.Close(message.Closed, "", -1)
+	})
+}

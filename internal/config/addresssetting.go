@@ -256,6 +256,19 @@ func (s *AddressSettings) ofQueue(d message.Destination, m merged, p *PolicyEntr
 // nothing else is said.
 var lastValueProperties = map[product]string{hornetQ: "_HQ_LVQ_NAME", artemis: "_AMQ_LVQ_NAME"}
 
+// deliverAtProperties are the properties with which a client says when a message is to
+// be delivered (R-HQ-93).
+var deliverAtProperties = map[product]string{hornetQ: "_HQ_SCHED_DELIVERY", artemis: "_AMQ_SCHED_DELIVERY"}
+
+// DeliverAt is the property with which clients say when a message is to be delivered, in
+// milliseconds since 1970, where the file is HornetQ's or Artemis'; else empty.
+func (c *Config) DeliverAt() string {
+	if c.Addresses == nil {
+		return ""
+	}
+	return deliverAtProperties[c.Addresses.product]
+}
+
 // mergeFor collects what holds for a destination: what its address has, and what a
 // queue of another name than its address has of its own.
 func (s *AddressSettings) mergeFor(d message.Destination) merged {

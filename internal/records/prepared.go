@@ -182,10 +182,14 @@ func appendPart(v []byte, sends []PreparedSend, acks []PreparedAck) []byte {
 	return v
 }
 
-// appendSchedule writes 1 and a schedule, or 0 if there is none.
+// appendSchedule writes 1 and a schedule, 2 and one that is a time alone, or 0 if there is
+// none.
 func appendSchedule(v []byte, s *message.Schedule) []byte {
-	if s == nil {
+	switch {
+	case s == nil:
 		return append(v, 0)
+	case s.At != 0:
+		return binary.AppendVarint(append(v, 2), s.At)
 	}
 	v = binary.AppendVarint(binary.AppendVarint(append(v, 1), s.Delay), s.Period)
 	return appendString(binary.AppendVarint(v, int64(s.Repeat)), s.Cron)
@@ -197,6 +201,8 @@ func (r *reader) schedule() *message.Schedule {
 		return nil
 	case 1:
 		return &message.Schedule{Delay: r.varint(), Period: r.varint(), Repeat: r.int32(), Cron: r.string()}
+	case 2:
+		return &message.Schedule{At: r.varint()}
 	}
 	r.fail()
 	return nil

@@ -76,7 +76,7 @@ func (s *Server) openWire(l *listener) (*openwire.Server, error) {
 		names = func(d message.Destination) (message.Destination, error) { return s.Config().Meant(&o, d) }
 	}
 	return openwire.New(openwire.Options{
-		Names:  names,
+		Names: names, DeliverAt: s.o.Config.DeliverAt(),
 		Broker: openwire.On(s.Broker), Advisories: s.advisories, Access: s.access,
 		BrokerName: s.o.Config.BrokerName, BrokerID: brokerID(s.started), BrokerURL: l.uri(), Listener: l.name(),
 		Wishes: s.wishes, LinkStealing: o.AllowLinkStealing, Directory: s.directory(l),

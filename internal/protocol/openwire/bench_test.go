@@ -56,7 +56,7 @@ func BenchmarkThrough(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		in, err := incoming(ds.(*wire.Message), text, 0, (*wire.Destination).Destination)
+		in, err := incoming(ds.(*wire.Message), text, 0, (*wire.Destination).Destination, "")
 		dec.Reuse(ds)
 		if err != nil {
 			b.Fatal(err)

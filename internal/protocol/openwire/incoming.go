@@ -10,8 +10,9 @@ const highestPriority = 9
 
 // incoming makes the broker's message from one that a client has sent. producer
 // is the text of m.ProducerID. Content and properties are m's own bytes. now is
-// brokerInTime, Unix milliseconds; meant tells what destination a name means.
-func incoming(m *wire.Message, producer string, now int64, meant func(*wire.Destination) (message.Destination, error)) (*message.Message, error) {
+// brokerInTime, Unix milliseconds; meant tells what destination a name means; at is the
+// property that says when to deliver, "" for none.
+func incoming(m *wire.Message, producer string, now int64, meant func(*wire.Destination) (message.Destination, error), at string) (*message.Message, error) {
 	to, err := meant(m.Destination)
 	if err != nil {
 		return nil, exception(classInvalidDestination, err)
@@ -34,7 +35,7 @@ func incoming(m *wire.Message, producer string, now int64, meant func(*wire.Dest
 	if err != nil {
 		return nil, err
 	}
-	later, err := schedule(m)
+	later, err := schedule(m, now, at)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,9 @@ type Options struct {
 	// Names gives the destination that a client means by the one that it names;
 	// message.ErrNotFound where there is none. nil: that one.
 	Names func(message.Destination) (message.Destination, error)
+	// DeliverAt is a property with which clients say when a message is to be delivered, in
+	// milliseconds since 1970, beside ActiveMQ's own; "": none (R-HQ-93).
+	DeliverAt string
 	// LinkStealing lets a client take the client id of another connection over,
 	// which is ended; else it is refused.
 	LinkStealing bool

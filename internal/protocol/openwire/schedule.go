@@ -24,11 +24,15 @@ const (
 // classMessageFormat is what Java's own check of these properties throws.
 const classMessageFormat = "javax.jms.MessageFormatException"
 
-// schedule reads what a message's properties ask for; nil where they ask for
-// nothing. A scheduledJobId, left over from an earlier delay, changes nothing (C08).
-func schedule(m *wire.Message) (*message.Schedule, error) {
+// schedule reads what a message's properties ask for at now, Unix milliseconds; nil where
+// they ask for nothing. A scheduledJobId, left over from an earlier delay, changes nothing
+// (C08). at is a property that says when to deliver it; "": there is none of the kind.
+func schedule(m *wire.Message, now int64, at string) (*message.Schedule, error) {
 	properties := m.MarshalledProperties
 	if !bytes.Contains(properties, []byte(schedulePrefix)) { // as nearly always
+		if at != "" && bytes.Contains(properties, []byte(at)) {
+			return scheduleAt(m, now, at)
+		}
 		return nil, nil
 	}
 	var s message.Schedule
@@ -67,13 +71,39 @@ func schedule(m *wire.Message) (*message.Schedule, error) {
 		}
 	}
 	if !asked {
-		return nil, nil
+		return scheduleAt(m, now, at)
 	}
-	var err error
-	if s.Properties, err = wire.DropProperties(properties, scheduleDelay, schedulePeriod, scheduleRepeat, scheduleCron); err != nil {
+	return scheduled(m, &s, scheduleDelay, schedulePeriod, scheduleRepeat, scheduleCron, at)
+}
+
+// scheduleAt reads the time at which a message is to be delivered (R-HQ-93). One that has
+// passed, as one that is left over from an earlier send, asks for nothing.
+func scheduleAt(m *wire.Message, now int64, at string) (*message.Schedule, error) {
+	v, ok, err := wire.LookupProperty(m.MarshalledProperties, at)
+	if err != nil {
 		return nil, exception(classJMS, err)
 	}
-	return &s, nil
+	if at == "" || !ok || v == nil {
+		return nil, nil
+	}
+	due, ok := wholeNumber(v)
+	switch {
+	case !ok:
+		return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a time in milliseconds since 1970", m.MessageID, at, v)
+	case due <= now:
+		return nil, nil
+	}
+	return scheduled(m, &message.Schedule{At: due}, at, scheduleRepeat)
+}
+
+// scheduled completes a schedule with what is left of the message's properties without
+// those that made it.
+func scheduled(m *wire.Message, s *message.Schedule, by ...string) (*message.Schedule, error) {
+	var err error
+	if s.Properties, err = wire.DropProperties(m.MarshalledProperties, by...); err != nil {
+		return nil, exception(classJMS, err)
+	}
+	return s, nil
 }
 
 // wholeNumber is a property's value as ActiveMQ converts it: any whole number, or

@@ -34,12 +34,17 @@ func TestScheduleIsReadFromTheProperties(t *testing.T) { // R-SCH-01
 		"a repeat alone is none":        {[]wire.Entry{{Key: "AMQ_SCHEDULED_REPEAT", Value: int32(3)}, user}, nil},
 		"an empty cron line is none":    {[]wire.Entry{{Key: "AMQ_SCHEDULED_CRON", Value: ""}, user}, nil},
 		"a delay of 0 is one":           {[]wire.Entry{user, {Key: "AMQ_SCHEDULED_DELAY", Value: int64(0)}}, &message.Schedule{}},
+		"R-HQ-93 a time":                {[]wire.Entry{{Key: "_AMQ_SCHED_DELIVERY", Value: int64(1_000_001)}, user}, &message.Schedule{At: 1_000_001}},
+		"a time as text":                {[]wire.Entry{user, {Key: "_AMQ_SCHED_DELIVERY", Value: "2000000"}}, &message.Schedule{At: 2_000_000}},
+		"C08 a time that has passed":    {[]wire.Entry{{Key: "_AMQ_SCHED_DELIVERY", Value: int64(1_000_000)}, user}, nil},
+		"a delay goes before a time":    {[]wire.Entry{{Key: "_AMQ_SCHED_DELIVERY", Value: int64(9_000_000)}, {Key: "AMQ_SCHEDULED_DELAY", Value: int64(4)}, user}, &message.Schedule{Delay: 4}},
+		"a repeat does not repeat it":   {[]wire.Entry{{Key: "_AMQ_SCHED_DELIVERY", Value: int64(9_000_000)}, {Key: "AMQ_SCHEDULED_REPEAT", Value: int32(4)}, user}, &message.Schedule{At: 9_000_000}},
 		"C08 a job's id is no obstacle": {[]wire.Entry{{Key: "AMQ_SCHEDULED_DELAY", Value: int64(4)}, user}, &message.Schedule{Delay: 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := &wire.Message{MarshalledProperties: propertiesOf(t, tt.properties...)}
-			got, err := schedule(m)
+			got, err := schedule(m, 1_000_000, "_AMQ_SCHED_DELIVERY")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,9 +68,10 @@ func TestScheduleThatIsNoNumberIsRefused(t *testing.T) { // R-SCH-02
 		"below 0":                  {Key: "AMQ_SCHEDULED_PERIOD", Value: int64(-1)},
 		"a fraction":               {Key: "AMQ_SCHEDULED_DELAY", Value: 1.5},
 		"more than an int repeats": {Key: "AMQ_SCHEDULED_REPEAT", Value: int64(1 << 31)},
+		"a time that is a word":    {Key: "_AMQ_SCHED_DELIVERY", Value: "soon"},
 		"a number as cron line":    {Key: "AMQ_SCHEDULED_CRON", Value: int64(5)},
 	} {
-		_, err := schedule(&wire.Message{MarshalledProperties: propertiesOf(t, e)})
+		_, err := schedule(&wire.Message{MarshalledProperties: propertiesOf(t, e)}, 0, "_AMQ_SCHED_DELIVERY")
 		if own, ok := errors.AsType[*javaError](err); !ok || own.class != classMessageFormat {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -74,7 +80,7 @@ func TestScheduleThatIsNoNumberIsRefused(t *testing.T) { // R-SCH-02
 
 func TestNothingIsLeftOfPropertiesThatOnlyScheduled(t *testing.T) {
 	t.Parallel()
-	s, err := schedule(&wire.Message{MarshalledProperties: propertiesOf(t, wire.Entry{Key: "AMQ_SCHEDULED_DELAY", Value: int64(1)})})
+	s, err := schedule(&wire.Message{MarshalledProperties: propertiesOf(t, wire.Entry{Key: "AMQ_SCHEDULED_DELAY", Value: int64(1)})}, 0, "")
 	if err != nil || s == nil || s.Properties != nil {
 		t.Errorf("%+v, %v", s, err)
 	}

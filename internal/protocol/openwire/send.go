@@ -15,7 +15,7 @@ func (s *session) message(c *wire.Message) error {
 	if p == nil {
 		return exceptionf(classJMS, "message %v: its producer is not one of this connection", c.MessageID)
 	}
-	m, err := incoming(c, p.text, s.server.o.Clock.Now().UnixMilli(), s.meant)
+	m, err := incoming(c, p.text, s.server.o.Clock.Now().UnixMilli(), s.meant, s.server.o.DeliverAt)
 	if err != nil {
 		return s.unaccepted(c, p, err)
 	}

@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 		if in.ProducerID == nil || in.MessageID == nil || in.Destination == nil {
 			continue // no client sends that
 		}
-		m, err := incoming(in, in.ProducerID.String(), 1234, (*wire.Destination).Destination)
+		m, err := incoming(in, in.ProducerID.String(), 1234, (*wire.Destination).Destination, "")
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

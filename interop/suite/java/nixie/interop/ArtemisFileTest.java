@@ -52,6 +52,27 @@ class ArtemisFileTest {
         return m;
     }
 
+    /** R-HQ-93: the time of Artemis' own property holds, and is gone when it has come. */
+    @Test
+    void delivered_at_its_time() throws Exception {
+        try (Client c = admin()) {
+            Session s = c.auto();
+            MessageConsumer k = Client.consumer(s, "later");
+            Message m = Mail.text(s, "later", "at its time");
+            long due = System.currentTimeMillis() + 1500;
+            m.setLongProperty("_AMQ_SCHED_DELIVERY", due);
+            Client.producer(s, "later").send(m);
+            m = Mail.text(s, "later", "at once");
+            m.setLongProperty("_AMQ_SCHED_DELIVERY", due - 10_000);
+            Client.producer(s, "later").send(m);
+            assertEquals("at once", Mail.next(k));
+            Message later = Mail.must(k);
+            assertEquals("at its time", Mail.body(later));
+            assertTrue(System.currentTimeMillis() >= due, "it came " + (due - System.currentTimeMillis()) + " ms early");
+            assertTrue(!later.propertyExists("_AMQ_SCHED_DELIVERY"), "it could be delayed once more where it is forwarded");
+        }
+    }
+
     /** Every part that does not hold is named with its line. */
     @Test
     void what_is_left_out_is_named() throws Exception {
