@@ -18,13 +18,19 @@ var extraSettings = wire.Settings{Version: wire.MaxVersion}
 // encodeExtra is what of a message has no place in message.Message; nil normally.
 func encodeExtra(m *wire.Message) ([]byte, error) {
 	if m.DataStructure == nil && m.TargetConsumerID == nil && m.BrokerPath == nil && m.Cluster == nil && m.Arrival == 0 &&
-		!m.ReceivedByDFBridge && !m.Droppable && m.Kind != message.BlobBody {
+		!m.ReceivedByDFBridge && !m.Droppable && m.Kind != message.BlobBody && !isEmpty(m.CorrelationID) && !isEmpty(m.Type) {
 		return nil, nil
 	}
 	left := wire.Message{
 		Kind: m.Kind, DataStructure: m.DataStructure, TargetConsumerID: m.TargetConsumerID, BrokerPath: m.BrokerPath,
 		Cluster: m.Cluster, Arrival: m.Arrival, ReceivedByDFBridge: m.ReceivedByDFBridge, Droppable: m.Droppable,
 		RemoteBlobURL: m.RemoteBlobURL, MimeType: m.MimeType, DeletedByBroker: m.DeletedByBroker,
+	}
+	if isEmpty(m.CorrelationID) { // message.Message has no null of its own
+		left.CorrelationID = m.CorrelationID
+	}
+	if isEmpty(m.Type) {
+		left.Type = m.Type
 	}
 	enc := wire.NewEncoder()
 	enc.Negotiated(extraSettings)
@@ -34,6 +40,9 @@ func encodeExtra(m *wire.Message) ([]byte, error) {
 	}
 	return frame[wire.SizeBytes:], nil
 }
+
+// isEmpty reports whether a text is there and has nothing in it, which Java tells from null.
+func isEmpty(t wire.Text) bool { return t.Valid && t.Value == "" }
 
 // decodeExtra is a message with the fields that encodeExtra kept.
 func decodeExtra(b []byte) (wire.Message, error) {

@@ -106,11 +106,16 @@ func (o *outgoing) fill(m *message.Message) error {
 		w.TransactionID = o.transaction(m.TransactionID)
 	}
 	w.GroupID, w.GroupSequence = wire.TextOrNull(m.GroupID), m.GroupSequence
-	w.CorrelationID = wire.TextOrNull(m.CorrelationID)
+	if m.CorrelationID != "" { // else it is null, or what its sender left empty
+		w.CorrelationID = wire.NewText(m.CorrelationID)
+	}
+	if m.Type != "" {
+		w.Type = wire.NewText(m.Type)
+	}
 	w.Persistent, w.Priority = m.Persistent, int8(m.Priority)
 	w.Expiration, w.Timestamp, w.BrokerInTime = m.Expiration, m.Timestamp, m.BrokerInTime
 	w.ReplyTo = o.destination(m.ReplyTo)
-	w.Type, w.UserID = wire.TextOrNull(m.Type), wire.TextOrNull(m.UserID)
+	w.UserID = wire.TextOrNull(m.UserID)
 	w.Content, w.Compressed = m.Body, m.Compressed
 	return nil
 }
