@@ -1,9 +1,7 @@
 package queue
 
 import (
-	"cmp"
 	lru "container/list"
-	"slices"
 )
 
 // A group is the messages of one JMSXGroupID: they go to one consumer, its owner,
@@ -253,27 +251,5 @@ func (m *Machine) ownerLooksAgain(g *group) {
 	if g.withheld != 0 && g.owner != nil {
 		g.owner.lookBack(g.withheld)
 		g.withheld = 0
-	}
-}
-
-// keepOrder puts the later members of an item's group behind it, where they came
-// back before it did.
-func (m *Machine) keepOrder(it *Item) {
-	if it.Group == "" || !m.o.Grouped {
-		return
-	}
-	l := m.lane(it.lane)
-	var later []*Item
-	for o := l.returned.head; o != it; o = o.next {
-		if o.Group == it.Group && o.Position > it.Position {
-			later = append(later, o)
-		}
-	}
-	slices.SortFunc(later, func(a, b *Item) int { return cmp.Compare(a.Position, b.Position) })
-	for _, o := range later {
-		l.returned.remove(o)
-		l.last++
-		o.rank = l.last
-		l.returned.pushBack(o)
 	}
 }

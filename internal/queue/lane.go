@@ -13,9 +13,9 @@ const lanes = 10
 // are in the store alone, and are paged in as the window empties (page.go).
 type lane struct {
 	number   uint8
-	returned list   // given back, handed out before all others (R-CNT-09)
+	returned list   // given back, handed out before all others (R-CNT-09); in the order of their positions
 	waiting  list   // in the order of their positions
-	last     uint64 // the highest rank given in returned
+	latest   *Item  // the one that came back last; it may have gone again
 	seen     uint64 // no consumer has looked further in waiting
 	cursor   uint64 // every entry up to here is in memory, none above it unless beyond is 0
 	beyond   int64  // entries above the cursor, in the store alone
@@ -173,13 +173,24 @@ func (m *Machine) putWaiting(it *Item) {
 	m.reoffer(it)
 }
 
-// putReturned puts an item at the end of those that go before all waiting ones.
+// putReturned puts an item among those that go before all waiting ones, in the order in
+// which they came: what one consumer gives back belongs before what another gave back
+// earlier and nobody has taken since, or whoever consumes alone after the two would have
+// it in another order (R-EXC-03).
 func (m *Machine) putReturned(it *Item) {
 	l := m.lane(it.lane)
-	l.last++
-	it.place, it.rank = returned, l.last
-	l.returned.pushBack(it)
-	m.keepOrder(it)
+	it.place, it.rank = returned, it.Position
+	if at := l.latest; at != nil && at.list == &l.returned && at.rank < it.rank && (at.next == nil || at.next.rank > it.rank) {
+		l.returned.insertAfter(it, at) // a consumer that goes gives back one after the other
+	} else {
+		l.returned.insertByRank(it)
+	}
+	l.latest = it
+	for _, c := range m.consumers {
+		if v := &c.seen[it.lane]; it.rank <= v.returned && (m.exhausted(c) || m.wants(c, it)) {
+			v.returned = it.rank - 1
+		}
+	}
 	m.supersede(it)
 }
 

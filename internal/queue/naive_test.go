@@ -19,7 +19,7 @@ type naive struct {
 	consumers []*naiveConsumer
 	exclusive *naiveConsumer
 	next      int
-	order     int // counts what came back, for the order of the returned
+	order     int // counts hand-outs
 	tx        map[string][]*naiveItem
 	last      map[string]int64 // of producers
 	durable   map[string]int64 // of producers, as stored
@@ -37,7 +37,6 @@ type naiveItem struct {
 	failures, holds, lines int
 	suspect, how           message.HandOut
 	state                  place
-	order                  int // of a returned one
 	consumer               *naiveConsumer
 	handed                 int // order of the hand-out
 	tx                     string
@@ -293,7 +292,6 @@ func (q *naive) ready(lane uint8) []*naiveItem {
 			list = append(list, it)
 		}
 	}
-	slices.SortFunc(list, func(a, b *naiveItem) int { return cmp.Compare(a.order, b.order) })
 	for _, it := range q.items {
 		if it.lane == lane && it.state == waiting {
 			list = append(list, it)
@@ -494,8 +492,7 @@ func (q *naive) hold(it *naiveItem, until int64) {
 }
 
 func (q *naive) giveBack(it *naiveItem) {
-	q.order++
-	it.state, it.order, it.consumer = returned, q.order, nil
+	it.state, it.consumer = returned, nil
 	if it.heldUntil > q.now {
 		it.state = waiting
 	}

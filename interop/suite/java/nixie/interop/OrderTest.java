@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import javax.jms.Message;
@@ -109,6 +110,34 @@ class OrderTest {
                 assertTrue(i >= 5 || m.getJMSRedelivered(), "m" + i + " flagged redelivered");
             }
             Mail.none(consumer);
+        }
+    }
+
+    /** R-EXC-03: exclusive consumers that follow each other, each with its window, have the queue's order. */
+    @Test
+    void exclusive_consumers_one_after_another() throws Exception {
+        String queue = Mail.unique("order.exclusive");
+        Mail.send(broker.url(), queue, Mail.numbered(12));
+        String exclusive = queue + "?consumer.exclusive=true&consumer.prefetchSize=";
+        List<String> got = new ArrayList<>();
+        try (Client a = Client.open(broker.url()); Client b = Client.open(broker.url()); Client c = Client.open(broker.url())) {
+            Session first = a.transacted();
+            MessageConsumer one = Client.consumer(first, exclusive + 6);
+            Session second = b.transacted();
+            MessageConsumer two = Client.consumer(second, exclusive + 3);
+            MessageConsumer three = Client.consumer(c.auto(), exclusive + 9);
+            got.add(Mail.next(one));
+            first.commit();
+            a.close();
+            got.add(Mail.next(two));
+            second.commit();
+            assertEquals("m2", Mail.next(two));
+            second.rollback();
+            b.close();
+            for (int i = 2; i < 12; i++) {
+                got.add(Mail.next(three));
+            }
+            assertEquals(List.of(Mail.numbered(12)), got);
         }
     }
 
