@@ -140,7 +140,7 @@ func New(o Options) (*Broker, error) {
 	b.branches = newBranches()
 	b.awaiting = b.now() + o.KeepTemps.Milliseconds()
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
-	b.lastID = o.Records.LastQueue()
+	b.lastID = o.Records.LastQueue(passingIDs)
 	err = b.openAll()
 	if err == nil {
 		err = b.purgeBranches()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
@@ -199,6 +200,34 @@ func TestNothingIsLeftOfAQueueThatIsRemovedUnderLoad(t *testing.T) {
 			}
 		}
 		other.c.Close(message.Closed, "", -1)
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+// The number of a new queue is nobody's, whatever there was before the restart: messages
+// that wait for the scheduler are counted under a number of their own, far above all.
+func TestANewQueueHasANumberOfItsOwn(t *testing.T) {
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		c.must(c.send(c.msg(queueNamed("OLD"), "old"), ""))
+		c.must(c.send(c.msg(queueNamed("LATER"), "later", in(time.Hour)), ""))
+		c.c.Close(message.Closed, "", -1)
+		h.restart()
+		c = h.client()
+		for _, name := range []string{"NEW", "NEWER"} {
+			c.must(c.c.AddDestination(h.t.Context(), queueNamed(name)))
+		}
+		numbers := map[uint32]message.Destination{}
+		for _, q := range h.broker.Queues() {
+			d := h.broker.known(q.Name)
+			if other, taken := numbers[uint32(d.id)]; taken || d.id == 0 || d.id >= passingIDs {
+				t.Errorf("%s has the number %d, and so has %q", q.Name, d.id, other)
+			}
+			numbers[uint32(d.id)] = q.Name
+			if want := map[string]int64{"OLD": 1}[q.Name.Name]; q.Messages != want {
+				t.Errorf("%s has %d messages, want %d", q.Name, q.Messages, want)
+			}
+		}
 		c.c.Close(message.Closed, "", -1)
 	})
 }

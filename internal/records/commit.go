@@ -322,13 +322,16 @@ func (r *Records) strayLocked(b *Batch, e *event) (first bool) {
 // Queues are the queues and durable subscriptions found at Open, by ID.
 func (r *Records) Queues() []QueueInfo { return slices.Clone(r.found) }
 
-// LastQueue is the highest ID under which anything was found at Open; 0: there is none.
-func (r *Records) LastQueue() QueueID {
+// LastQueue is the highest ID below a bound under which the store has anything, a queue
+// or what may be left of one; 0: there is none.
+func (r *Records) LastQueue(bound QueueID) QueueID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := QueueID(0)
 	for q := range r.queues {
-		last = max(last, q)
+		if q < bound {
+			last = max(last, q)
+		}
 	}
 	return last
 }
