@@ -41,7 +41,8 @@ that stops their producers are listed once more: what counts, the limits, and ho
 producers wait for room.
 
 What a producer wants delivered later (AMQ_SCHEDULED_DELAY and its like) is in no queue
-before its time: GET /api/v1/scheduled of the broker lists it.`
+before its time: GET /api/v1/scheduled of the broker lists it. Topics, and their subscribers
+without a durable subscription, are listed by GET /api/v1/destinations.`
 
 func queueListCommand(e *env) *cobra.Command {
 	var r *remote

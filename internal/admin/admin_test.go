@@ -402,6 +402,8 @@ func TestBadRequests(t *testing.T) {
 		"no console yet":           {method: "GET", path: "/", status: 404, kind: "not-found", says: "/api/v1"},
 		"a name with a bare slash": {method: "GET", path: "/api/v1/queues/a/b", status: 404, kind: "not-found", says: "%2F"},
 		"no such queue":            {method: "GET", path: "/api/v1/queues/NOPE", status: 404, kind: "not-found", says: "queue://NOPE does not exist"},
+		"a topic for a queue":      {method: "GET", path: "/api/v1/queues/topic:%2F%2FNEWS/messages", status: 400, kind: "invalid", says: "topic://NEWS is a topic"},
+		"purge of a topic":         {method: "POST", path: "/api/v1/queues/topic:%2F%2FNEWS/purge", status: 400, kind: "invalid", says: "name a queue, or a durable subscription"},
 		"pages of no such queue":   {method: "GET", path: "/api/v1/queues/NOPE/messages", status: 404, kind: "not-found", says: "NOPE"},
 		"no such message":          {method: "GET", path: dlq + "/messages/ID:nope", status: 404, kind: "not-found", says: "ID:nope"},
 		"redrive of no such queue": {method: "POST", path: "/api/v1/queues/NOPE/redrive", body: `{"all":true}`, status: 404, kind: "not-found", says: "NOPE"},

@@ -39,6 +39,10 @@ func (s *surface) reload(r *http.Request) (any, error) {
 		return nil, fmt.Errorf("nothing can be reloaded here: %w", message.ErrState)
 	}
 	reply, err := s.o.Reload(r.Context(), what.DryRun)
+	var bad *config.Error
+	if errors.As(err, &bad) {
+		return nil, fmt.Errorf("the configuration cannot be used, and nothing has changed:\n%w", err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -108,6 +108,11 @@ func (s *surface) reply(c call) http.Handler {
 			s.refuse(w, r, err)
 			return
 		}
+		if name := r.PathValue("queue"); strings.HasPrefix(name, "topic://") {
+			s.refuse(w, r, fmt.Errorf("%s is a topic, and its messages are with its subscriptions: name a queue, or a durable subscription "+
+				"(nixie: --client and --subscription): %w", name, message.ErrInvalid))
+			return
+		}
 		result, err := c(r)
 		if err != nil {
 			s.refuse(w, r, err)

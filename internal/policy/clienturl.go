@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
@@ -28,7 +29,11 @@ func takeURL(p *redelivery.Policy, text string) error {
 			return fmt.Errorf("jms.redeliveryPolicy.%s is no property of a RedeliveryPolicy", name)
 		}
 		if err := set(p, value); err != nil {
-			return fmt.Errorf("jms.redeliveryPolicy.%s: %q is not what it takes", name, value)
+			what := "is no number that it can be"
+			if strings.HasPrefix(name, "use") || name == "preDispatchCheck" {
+				what = "is neither true nor false"
+			}
+			return fmt.Errorf("jms.redeliveryPolicy.%s: %q %s", name, value, what)
 		}
 	}
 	return nil

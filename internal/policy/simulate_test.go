@@ -229,7 +229,8 @@ func TestQuestionsThatCannotBeAsked(t *testing.T) {
 		"destination=A&client-initial=1us":  "client-initial: \"1us\" is finer",
 		"destination=A&client-max=x":        "client-max: \"x\" is no whole number",
 		"destination=A&client-url=x?jms.redeliveryPolicy.maximum=1":                "client-url: jms.redeliveryPolicy.maximum is no property",
-		"destination=A&client-url=x?jms.redeliveryPolicy.maximumRedeliveries=some": "is not what it takes",
+		"destination=A&client-url=x?jms.redeliveryPolicy.maximumRedeliveries=some": `"some" is no number`,
+		"destination=A&client-url=x?jms.redeliveryPolicy.useExponentialBackOff=y":  `"y" is neither true nor false`,
 		"destination=A&client-exponential=no":                                      "client-exponential",
 	} {
 		values, err := url.ParseQuery(words)
