@@ -325,6 +325,7 @@ type Ack struct {
 	First, Last queue.Ref
 	Count       int
 	Before      bool // see queue.Ack
+	Closing     bool // see queue.Ack
 	Tx          string
 	Text        string
 	// Quiet says that nobody waits for the answer: done need not be called without an
@@ -381,7 +382,7 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 		a.Tx = "" // a DELIVERED ack is never transactional (OpenWire 10.4)
 	}
 	err := d.box.put(ctx, work{command: queue.Ack{Consumer: a.Consumer, Type: a.Type, First: a.First, Last: a.Last,
-		Count: a.Count, Before: a.Before, Tx: a.Tx, Text: cut(a.Text), Quiet: a.Quiet && a.Tx == "", Done: done}})
+		Count: a.Count, Before: a.Before, Closing: a.Closing, Tx: a.Tx, Text: cut(a.Text), Quiet: a.Quiet && a.Tx == "", Done: done}})
 	if err != nil {
 		done(err)
 	}

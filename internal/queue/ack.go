@@ -70,7 +70,7 @@ type span struct {
 
 // ackRange checks an acknowledgement and applies it, whole or not at all (R-BRK-10).
 func (m *Machine) ackRange(k *Consumer, c Ack) error {
-	s, err := m.span(k, c.First, c.Last)
+	s, err := m.span(k, c.First, c.Last, c.Type == Delivered)
 	batch := m.batch(k, c)
 	if batch != nil {
 		s, err = span{first: batch[0], last: m.find(k, c.Last), n: len(batch)}, nil
@@ -137,8 +137,9 @@ func (m *Machine) batch(k *Consumer, c Ack) []*Item {
 	return all
 }
 
-// span finds the range from first to last in what a consumer has.
-func (m *Machine) span(k *Consumer, first, last Ref) (span, error) {
+// span finds the range from first to last in what a consumer has. Where it is open, it
+// begins with the oldest if the first has gone.
+func (m *Machine) span(k *Consumer, first, last Ref, open bool) (span, error) {
 	unmatched := func(r Ref, what string) error {
 		return fmt.Errorf("unmatched acknowledge: consumer %s %s %s: %w", k.ID, what, r, message.ErrInvalid)
 	}
@@ -146,8 +147,8 @@ func (m *Machine) span(k *Consumer, first, last Ref) (span, error) {
 	if s.last == nil {
 		return s, unmatched(last, "does not have")
 	}
-	if !first.IsZero() {
-		s.first = m.find(k, first)
+	if f := m.find(k, first); f != nil || !first.IsZero() && !open {
+		s.first = f
 	}
 	if s.first == nil {
 		return s, unmatched(first, "does not have")
@@ -208,7 +209,7 @@ func (m *Machine) ackOne(k *Consumer, c Ack, it *Item, s span) {
 	switch {
 	case c.Type == Delivered:
 		it.covered, it.coveredAt = true, m.now
-		if it.attempt == rolledBack || it.attempt == announced {
+		if (it.attempt == rolledBack || it.attempt == announced) && !c.Closing {
 			m.becomes(it, open) // it was delivered once more
 			m.atClient(it, false)
 		}

@@ -132,6 +132,7 @@ type Ack struct {
 	Last     Ref
 	Count    int    // as the client reckons it
 	Before   bool   // the client's own range ends with a later message: Text is about that one
+	Closing  bool   // of a DELIVERED: the consumer is about to close, and tells of no other delivery than it has told of
 	Tx       string // "": outside a transaction
 	Text     string // of a poison ack: "CLASS: MESSAGE"
 	// Quiet says that nobody waits: Done is called only with an error.

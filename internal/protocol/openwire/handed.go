@@ -22,11 +22,19 @@ type handed struct {
 	order list.List                // of *handOut
 	at    map[uint64]*list.Element // by position, which no two queues share
 	ends  int                      // rollbacks so far
+	n     uint64                   // hand-outs so far
+	gone  [goneHandOuts]*handOut   // the newest that were settled, in a ring
+	next  int
 }
+
+// goneHandOuts is how many of those that were settled are remembered: the last message
+// that an application has had may be one of them.
+const goneHandOuts = 64
 
 // A handOut is one message of a handed.
 type handOut struct {
 	position uint64
+	number   uint64 // in the order of the hand-outs
 	id       message.ID
 	from     message.Destination
 	tx       string // the open transaction that has acknowledged it
@@ -37,14 +45,27 @@ type handOut struct {
 // add notes a delivery. What is handed out once more stands where it is last.
 func (h *handed) add(d *broker.Delivery) {
 	h.remove(d.Entry.Position)
-	h.at[d.Entry.Position] = h.order.PushBack(&handOut{position: d.Entry.Position, id: d.Entry.ID, from: d.Destination})
+	h.n++
+	h.at[d.Entry.Position] = h.order.PushBack(&handOut{position: d.Entry.Position, number: h.n, id: d.Entry.ID, from: d.Destination})
 }
 
 func (h *handed) remove(position uint64) {
 	if e := h.at[position]; e != nil {
 		h.order.Remove(e)
 		delete(h.at, position)
+		h.gone[h.next] = e.Value.(*handOut)
+		h.next = (h.next + 1) % goneHandOuts
 	}
+}
+
+// settled is the hand-out of a position that was settled; nil: it is not known.
+func (h *handed) settled(position uint64) (newest *handOut) {
+	for _, o := range h.gone {
+		if o != nil && o.position == position && (newest == nil || o.number > newest.number) {
+			newest = o
+		}
+	}
+	return newest
 }
 
 // find gets what a client names: by position, or by id for one that does not repeat
@@ -78,7 +99,9 @@ func (h *handed) apart(a broker.Ack) ([]broker.Ack, error) {
 	case a.Type == queue.Individual:
 		first = last
 	case !a.First.IsZero():
-		first = h.find(a.First, a.Destination)
+		if f := h.find(a.First, a.Destination); f != nil || a.Type != queue.Delivered { // else it was acknowledged meanwhile
+			first = f
+		}
 	}
 	if first == nil || last == nil {
 		return []broker.Ack{a}, nil
@@ -175,16 +198,24 @@ func (h *handed) settle(parts []broker.Ack) {
 }
 
 // had is a DELIVERED for each message that the application has had, if last is the
-// position of the newest of them. One that is not here is another consumer's, or was
-// acknowledged: then positions tell, as they do for all consumers (R-CNT-03).
+// position of the newest of them. Of one that was settled it is known when it was handed
+// out. One that is not known is another consumer's: then positions tell, as they do for
+// all consumers (R-CNT-03).
 func (h *handed) had(consumer string, last int64) []broker.Ack {
 	var all []broker.Ack
-	end := h.at[uint64(max(last, 0))]
+	end, settled := h.at[uint64(max(last, 0))], h.settled(uint64(max(last, 0)))
 	for e := h.order.Front(); e != nil; e = e.Next() {
 		o := e.Value.(*handOut)
-		if o.tx == "" && (end != nil || int64(o.position) <= last) {
+		had := int64(o.position) <= last
+		switch {
+		case end != nil:
+			had = true
+		case settled != nil:
+			had = o.number < settled.number
+		}
+		if o.tx == "" && had {
 			ref := queue.Ref{Position: o.position, ID: o.id}
-			all = append(all, broker.Ack{Consumer: consumer, Destination: o.from, Type: queue.Delivered, First: ref, Last: ref, Count: 1})
+			all = append(all, broker.Ack{Consumer: consumer, Destination: o.from, Type: queue.Delivered, Closing: true, First: ref, Last: ref, Count: 1})
 		}
 		if e == end {
 			break

@@ -468,3 +468,111 @@ func TestRolledBackInAnotherOrder(t *testing.T) {
 		})
 	}
 }
+
+// What has waited in the client for its redelivery when its consumer is closed has failed
+// once, of several queues as of one.
+func TestClosedAfterARollbackOverSeveralQueues(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{"A", "A,B,C"} {
+		t.Run(from, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, nil, func(h *house) {
+				p, q := h.client(), h.client()
+				q.produce(1, 0)
+				p.consume(1, queueNamed(from), 100)
+				sendTo(q, 9)
+				n := 9
+				if from == "A" {
+					n = 3
+				}
+				got, _ := have(p, n)
+				p.tell(p.transaction(1, wire.TransactionBegin))
+				a := span(got[0], got[1], 2, wire.AckStandard)
+				a.TransactionID = p.txID(1)
+				p.tell(a)
+				p.do(p.transaction(1, wire.TransactionRollback))
+				p.do(span(got[0], got[1], 2, wire.AckRedelivered))
+				p.do(&wire.RemoveInfo{ObjectID: p.consumerID(1), LastDeliveredSequenceID: got[1].Message.MessageID.BrokerSequenceID})
+				q.consume(1, queueNamed(from), 100)
+				want := labelled(t, got, 2)
+				if _, labels := have(q, n); !slices.Equal(want, labels) {
+					t.Errorf("got %q, want %q", labels, want)
+				}
+				p.hangUp()
+				q.hangUp()
+			})
+		})
+	}
+}
+
+// labelled are the labels of dispatches of which the first n have failed once.
+func labelled(t *testing.T, got []*wire.MessageDispatch, n int) (all []string) {
+	t.Helper()
+	for i, d := range got {
+		failures := 0
+		if i < n {
+			failures = 1
+		}
+		all = append(all, fmt.Sprintf("%s#%d", body(t, d), failures))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// What was handed out after the last message that the application has had is unseen, also
+// where that was acknowledged, and came to the broker later.
+func TestClosedAfterAnAckOverSeveralQueues(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		p, q := h.client(), h.client()
+		q.produce(1, 0)
+		q.consume(1, queueNamed("A"), 1)
+		q.do(q.text(1, queueNamed("A"), "old"))
+		have(q, 1)
+		q.do(q.text(2, queueNamed("B"), "new"))
+		p.consume(1, queueNamed("A,B"), 100)
+		got, _ := have(p, 1)
+		q.do(&wire.RemoveInfo{ObjectID: q.consumerID(1), LastDeliveredSequenceID: -1})
+		have(p, 1) // and its application has not seen it
+		p.do(ack(got[0], wire.AckStandard))
+		p.do(&wire.RemoveInfo{ObjectID: p.consumerID(1), LastDeliveredSequenceID: got[0].Message.MessageID.BrokerSequenceID})
+		q.consume(2, queueNamed("A,B"), 100)
+		if _, labels := have(q, 1); !slices.Equal(labels, []string{"old#0"}) {
+			t.Errorf("got %q, want it uncounted", labels)
+		}
+		p.hangUp()
+		q.hangUp()
+	})
+}
+
+// R-BRK-02: of a DELIVERED only the last must still be there; the first may have been
+// acknowledged by itself meanwhile (INDIVIDUAL_ACKNOWLEDGE).
+func TestDeliveredWhoseFirstHasGone(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{"A", "A,B,C"} {
+		t.Run(from, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, nil, func(h *house) {
+				p, q := h.client(), h.client()
+				q.produce(1, 0)
+				p.consume(1, queueNamed(from), 100)
+				sendTo(q, 15)
+				n := 15
+				if from == "A" {
+					n = 5
+				}
+				got, _ := have(p, n)
+				p.do(ack(got[0], wire.AckIndividual))
+				p.do(span(got[0], got[2], 3, wire.AckDelivered))
+				p.do(&wire.RemoveInfo{ObjectID: p.consumerID(1), LastDeliveredSequenceID: -1})
+				q.consume(1, queueNamed(from), 100)
+				want := labelled(t, got[1:], 2)
+				if _, labels := have(q, n-1); !slices.Equal(want, labels) {
+					t.Errorf("got %q, want %q", labels, want)
+				}
+				p.hangUp()
+				q.hangUp()
+			})
+		})
+	}
+}
