@@ -35,6 +35,8 @@ type AddressSettings struct {
 	// than theirs.
 	bound     map[string]message.Destination
 	addressOf map[message.Destination]string
+	// topics are the virtual topics: their queues have the topic's address.
+	topics []topicQueues
 }
 
 // An addressSetting is one address-setting of the file.
@@ -83,6 +85,13 @@ const (
 func (s *AddressSettings) address(d message.Destination) string {
 	if a, ok := s.addressOf[d]; ok {
 		return a
+	}
+	if d.Kind == message.Queue {
+		for _, t := range s.topics {
+			if topic, ok := t.topicOf(d.Name); ok {
+				return s.address(message.Destination{Kind: message.Topic, Name: topic})
+			}
+		}
 	}
 	if s.product == artemis {
 		if d.IsTemporary() && s.temporary != "" {

@@ -352,6 +352,9 @@ func anyConfig(t *rapid.T) *Config {
 		listing("virtual topics", func() {
 			v := VirtualTopic{Name: pattern.Draw(t, "virtual"), Prefix: name.Draw(t, "prefix"), Postfix: name.Draw(t, "postfix"), SelectorAware: some("s"), Local: some("l"),
 				TransactedSend: some("t"), DropOnResourceLimit: some("d"), SetOriginalDestination: some("o")}
+			if some("as ActiveMQ's own") {
+				v.Prefix, v.Postfix = "Consumer.*.", ""
+			}
 			c.Interceptors.VirtualTopics = append(c.Interceptors.VirtualTopics, v)
 		})
 		listing("filters", func() {
@@ -415,6 +418,7 @@ func anyConfig(t *rapid.T) *Config {
 			}
 		}
 	}
+	c.topicAddresses()
 	return c
 }
 

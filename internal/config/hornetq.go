@@ -45,6 +45,7 @@ type coreFile struct {
 	diverts   []divert
 
 	acceptors        *element // the list; nil: there is none
+	consumerTopics   []VirtualTopic
 	acceptorElements int
 	listeners        []Listener
 
@@ -231,8 +232,8 @@ func (w *coreFile) finishFile() {
 		bound: map[string]message.Destination{}, addressOf: map[message.Destination]string{}}
 	w.switches(s)
 	w.cfg.Addresses = s
-	// Virtual topics are ActiveMQ's; scheduled delivery is on in both products.
-	w.cfg.Interceptors, w.cfg.SchedulerSupport = &Interceptors{}, true
+	// Virtual topics are those that acceptors ask for; scheduled delivery is on in both products.
+	w.cfg.Interceptors, w.cfg.SchedulerSupport = &Interceptors{VirtualTopics: w.consumerTopics}, true
 	w.bind(s)
 	w.divertAll(s)
 	for _, e := range w.settings {

@@ -59,7 +59,6 @@ var acceptorOptions = map[string]acceptorOption{
 	"anycastPrefix":                     {set: setAnycastPrefix},
 	"multicastPrefix":                   {set: setMulticastPrefix},
 	"securityDomain":                    {refused: "its users are those of another domain than the rest's; keep the users in one domain"},
-	"virtualTopicConsumerWildcards":     {refused: "messages of virtual topics would not reach those queues; remove it if there are none"},
 	"tcpSendBufferSize":                 {def: "1048576"},
 	"tcpReceiveBufferSize":              {def: "1048576"},
 	"useEpoll":                          {def: "true"},
@@ -77,6 +76,31 @@ var acceptorOptions = map[string]acceptorOption{
 	"batchDelay":                        {def: "0"},
 }
 
+// virtualTopicOption is the option that gives consumers of some queues a copy of what is sent
+// to a topic (R-HQ-136). It counts for all listeners here.
+const virtualTopicOption = "virtualTopicConsumerWildcards"
+
+// topicsOf reads the virtual topics of an acceptor, but for those that another one had.
+func (w *coreFile) topicsOf(e *element) {
+	_, query, _ := strings.Cut(e.text, "?")
+	given, err := acceptorQuery(query)
+	if err != nil || given[virtualTopicOption] == "" {
+		return // what is wrong with a query is told where it is used
+	}
+	topics, err := virtualConsumers(given[virtualTopicOption], e.source())
+	if err != nil {
+		n := e.at(fmt.Sprintf("option %s: %v", virtualTopicOption, err))
+		n.Part = "acceptor " + e.attr("name")
+		w.fail(n)
+	}
+	for _, v := range topics {
+		same := func(o VirtualTopic) bool { return o.Name == v.Name && o.Prefix == v.Prefix }
+		if !slices.ContainsFunc(w.consumerTopics, same) {
+			w.consumerTopics = append(w.consumerTopics, v)
+		}
+	}
+}
+
 // setConnectionsAllowed sets how many connections may be open; -1: no bound.
 func setConnectionsAllowed(o *ListenerOptions, s string) error {
 	n, err := parseInt(s, -1, 1<<31-1)
@@ -88,7 +112,11 @@ func setConnectionsAllowed(o *ListenerOptions, s string) error {
 // among others, is served; the rest is named (R-HQ-136).
 func (w *coreFile) uriAcceptor(e *element) {
 	w.acceptorElements++
-	if e.bad || len(w.opts.Listen) > 0 {
+	if e.bad {
+		return
+	}
+	w.topicsOf(e) // they hold whatever clients connect to
+	if len(w.opts.Listen) > 0 {
 		return
 	}
 	n := e.at("")
@@ -152,6 +180,7 @@ func (w *coreFile) uriAcceptor(e *element) {
 	for _, name := range sortedKeys(given) {
 		o, value := acceptorOptions[name], given[name]
 		switch {
+		case name == virtualTopicOption: // read above
 		case o.refused != "":
 			say(w.fail, "option %s=%s %s%s", name, value, notOfferedText, o.refused)
 		case o.set != nil:

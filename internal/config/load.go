@@ -70,6 +70,7 @@ func Load(opts Options) (*Config, []Notice, error) {
 	l.flags()
 	l.exposure()
 	l.conflicts()
+	l.cfg.topicAddresses()
 	l.clusterNotices()
 	notices, err := l.finish()
 	if err != nil {

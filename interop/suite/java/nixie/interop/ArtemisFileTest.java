@@ -52,6 +52,23 @@ class ArtemisFileTest {
         return m;
     }
 
+    /** R-HQ-136: each application has a queue of its own of a topic, and its dead letters go where the address says. */
+    @Test
+    void consumers_of_a_virtual_topic() throws Exception {
+        try (Client c = admin()) {
+            Session s = c.transacted();
+            MessageConsumer billing = Client.consumer(s, "Consumer.Billing.VirtualTopic.orders");
+            MessageConsumer audit = Client.consumer(s, "VirtualTopic.orders::Consumer.Audit.VirtualTopic.orders");
+            MessageConsumer plain = Client.consumer(s, "topic://VirtualTopic.orders");
+            Client.producer(s, "topic://VirtualTopic.orders").send(Mail.text(s, "virtual", "order"));
+            s.commit();
+            for (MessageConsumer k : List.of(billing, audit, plain)) {
+                assertEquals("order", Mail.next(k));
+            }
+            s.commit();
+        }
+    }
+
     /** R-HQ-93: the time of Artemis' own property holds, and is gone when it has come. */
     @Test
     void delivered_at_its_time() throws Exception {
