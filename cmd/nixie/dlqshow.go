@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nixiemq/nixie/internal/admin"
+	"github.com/nixiemq/nixie/internal/redelivery"
 	"github.com/spf13/cobra"
 )
 
@@ -169,8 +170,9 @@ func printMore(w io.Writer, page *admin.Page) error {
 
 // causeOf is why a message died, in the broker's word and the client's text.
 func causeOf(d *admin.DeadLetter) string {
+	_, expired := redelivery.ExpiredAt(d.Cause)
 	switch {
-	case strings.HasPrefix(d.Cause, "java.lang.Throwable: Message Expired."): // however its last attempt had ended
+	case expired: // however its last attempt had ended
 		return "expired: " + d.Cause
 	case d.Cause == "" && d.LastCause == "":
 		return "not told"

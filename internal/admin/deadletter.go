@@ -7,6 +7,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/redelivery"
 )
 
 // DeadLetterQueues is the reply of /api/v1/dead-letter-queues: the queues that
@@ -82,20 +83,21 @@ func (s *surface) sample(ctx context.Context, place broker.Place) (*DeadLetters,
 }
 
 // lastAttempt is the newest line of an entry's story, nil if it has none, and when
-// a dead letter became one, as far as that can be told: with its last attempt, or,
-// where it was never handed out, when it expired.
+// a dead letter became one, as far as that can be told: with its last attempt, or when
+// it expired. Of what was evicted, or found nobody to get it, nothing tells that.
 func (s *surface) lastAttempt(p *broker.Peek) (*message.Attempt, time.Time, error) {
 	story, err := s.b.Story(p)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	if n := len(story); n > 0 {
-		return &story[n-1], timeOf(story[n-1].Ended), nil
-	}
+	var at int64
 	if o := p.Entry.Overlay; o != nil {
-		if at, ok := o.Added[broker.OriginalExpiration].(int64); ok && at > 0 {
-			return nil, timeOf(at), nil
-		}
+		cause, _ := o.Added[broker.FailureCause].(string)
+		at, _ = redelivery.ExpiredAt(cause)
 	}
-	return nil, time.Time{}, nil
+	if n := len(story); n > 0 {
+		last := &story[n-1]
+		return last, timeOf(max(at, last.Ended)), nil
+	}
+	return nil, timeOf(at), nil
 }

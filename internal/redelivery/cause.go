@@ -88,9 +88,21 @@ func notInClass(r rune) bool {
 	return true
 }
 
+// expiredText is how the cause of a message that expired begins.
+const expiredText = throwable + "Message Expired. Expiration:"
+
 // ExpiredCause is the cause text of a message that expired (R-BRK-23).
-func ExpiredCause(expiration int64) string {
-	return throwable + "Message Expired. Expiration:" + strconv.FormatInt(expiration, 10)
+func ExpiredCause(expiration int64) string { return expiredText + strconv.FormatInt(expiration, 10) }
+
+// ExpiredAt reports whether cause says that a message expired, and when, in Unix
+// milliseconds.
+func ExpiredAt(cause string) (millis int64, ok bool) {
+	text, ok := strings.CutPrefix(cause, expiredText)
+	if !ok {
+		return 0, false
+	}
+	millis, err := strconv.ParseInt(text, 10, 64)
+	return millis, err == nil
 }
 
 // LimitCause is the cause text of a message that the broker-side policy p gave

@@ -30,6 +30,12 @@ func TestParsePoison(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if at, ok := ExpiredAt(ExpiredCause(1700000000000)); at != 1700000000000 || !ok {
+				t.Errorf("our own cause of an expired message reads as %d, %t", at, ok)
+			}
+			if at, ok := ExpiredAt(DiscardCause("c:1:1")); at != 0 || ok {
+				t.Errorf("the cause of one that was evicted reads as expired at %d, %t", at, ok)
+			}
 			if kind, n := ParsePoison(tt.text); kind != tt.kind || n != tt.n {
 				t.Errorf("got kind %d, n %d; want %d, %d", kind, n, tt.kind, tt.n)
 			}
