@@ -114,7 +114,7 @@ func (c *Connection) Subscribe(_ context.Context, spec ConsumerSpec) error {
 	if c.consumer(spec.ID) != nil {
 		return nil
 	}
-	if spec.Destination.IsZero() {
+	if spec.Destination.IsZero() || len(spec.Destination.Parts()) == 0 {
 		return fmt.Errorf("consumer %s names no destination: %w", spec.ID, message.ErrInvalid)
 	}
 	if err := c.mayConsume(spec); err != nil {

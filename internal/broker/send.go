@@ -110,10 +110,29 @@ func (c *Connection) route(ctx context.Context, m *message.Message, room *demand
 	c.fanOut(ctx, m, room, answered)
 }
 
+// sendable says why nothing can be sent to a destination; nil: it can. ActiveMQ makes
+// queues and topics that are called as a pattern is, and what they get depends on who
+// came first.
+func sendable(to message.Destination) error {
+	if !to.IsZero() && !to.IsComposite() && !to.IsPattern() { // mostly
+		return nil
+	}
+	parts := to.Parts()
+	if to.IsZero() || len(parts) == 0 {
+		return fmt.Errorf("cannot send to %q: it names no destination: %w", to, message.ErrInvalid)
+	}
+	for _, part := range parts {
+		if part.IsPattern() {
+			return fmt.Errorf("cannot send to %q: %s is a pattern, which is for consumers; send to each destination by its name: %w", to, part, message.ErrInvalid)
+		}
+	}
+	return nil
+}
+
 // admit checks what can be known of a message at once.
 func (c *Connection) admit(m *message.Message) error {
-	if m.Destination.IsZero() || m.Destination.IsPattern() {
-		return fmt.Errorf("cannot send to %q: it names no single destination: %w", m.Destination, message.ErrInvalid)
+	if err := sendable(m.Destination); err != nil {
+		return err
 	}
 	if err := c.may(access.Write, m.Destination); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package nixie.interop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -484,6 +485,18 @@ class WildcardTest {
             Session s = c.auto();
             assertThrows(InvalidDestinationException.class, () -> Client.consumer(s, Mail.unique("q") + ",topic://" + Mail.unique("t")));
         }
+    }
+
+    /** Nobody sends to a wildcard: ActiveMQ makes a queue of that name, which consumers of others are given, too. */
+    @ParameterizedTest
+    @ValueSource(strings = {"*", "*,other", ">"})
+    @Reference.Beyond("what is sent to a wildcard goes to whoever came first")
+    void sent_to(String wildcard) throws Exception {
+        String base = Mail.unique("sent");
+        for (String kind : List.of("", "topic://")) {
+            assertThrows(InvalidDestinationException.class, () -> Mail.send(broker.url(), kind + base + "." + wildcard, "m"));
+        }
+        assertFalse(new Operator(broker.process()).look("destinations").contains(base));
     }
 
     /** A durable subscription to a wildcard, or a list, of topics: one subscription, all or nothing with its session. */
