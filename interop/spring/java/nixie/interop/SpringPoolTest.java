@@ -2,6 +2,7 @@ package nixie.interop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import jakarta.jms.Connection;
 import jakarta.jms.ConnectionFactory;
@@ -17,6 +18,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.messaginghub.pooled.jms.JmsPoolConnectionFactory;
+import org.springframework.jms.JmsException;
 import org.springframework.jms.core.JmsTemplate;
 
 /** Pools that applications put between themselves and the client. */
@@ -77,6 +79,49 @@ class SpringPoolTest {
             assertEquals("m0", Mail.body(Mail.deadLetters(broker.url(), queue, 1).get(0)));
         } finally {
             pool.stop().accept(f);
+        }
+    }
+
+    /** The broker goes and comes back: the pool has dead connections, drops them, and serves on; none is left over at the broker. */
+    @ParameterizedTest
+    @MethodSource("pools")
+    void over_a_restart(Pool pool) throws Exception {
+        try (BrokerProcess own = Broker.own("pool")) {
+            String queue = Mail.unique("pool");
+            for (String url : List.of(own.url(), "failover:(" + own.url() + ")?initialReconnectDelay=50")) {
+                ConnectionFactory f = pool.make().apply(Containers.factory(url, 2, 0));
+                try {
+                    JmsTemplate template = new JmsTemplate(f);
+                    template.setReceiveTimeout(Mail.SOON);
+                    int refused = 0;
+                    for (int round = 0; round < 3; round++) {
+                        for (int i = 0; i < 4; i++) {
+                            String text = "m" + round + i;
+                            for (boolean sent = false; !sent; ) {
+                                try {
+                                    template.send(queue, s -> Mail.text(s, queue, text));
+                                    sent = true;
+                                } catch (JmsException e) {
+                                    assertTrue(++refused <= 4 * (round + 1), "" + e); // two connections, each found dead once
+                                    Thread.sleep(50);
+                                }
+                            }
+                            assertEquals(text + "#1", Mail.label(template.receive(queue)));
+                        }
+                        if (round == 0) {
+                            Thread.sleep(100); // acknowledgements that nobody waits for are on disk a little later
+                            own.kill();
+                            own.start();
+                        } else if (round == 1) {
+                            own.restart();
+                        }
+                    }
+                } finally {
+                    pool.stop().accept(f);
+                }
+                Mail.awaitDepth(own.url(), queue, 0);
+            }
+            Mail.deadLetters(own.url(), queue, 0);
         }
     }
 }
