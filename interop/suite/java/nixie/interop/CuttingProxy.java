@@ -63,12 +63,12 @@ final class CuttingProxy implements AutoCloseable {
                 open.add(broker);
                 try {
                     broker.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), target), 2000);
-                } catch (IOException e) {
+                    client.setTcpNoDelay(true);
+                    broker.setTcpNoDelay(true);
+                } catch (IOException e) { // nobody is there, or it was cut already
                     end(client, broker);
                     continue;
                 }
-                client.setTcpNoDelay(true);
-                broker.setTcpNoDelay(true);
                 daemon(() -> relay(client, broker, true), "proxy-up");
                 daemon(() -> relay(broker, client, false), "proxy-down");
             } catch (IOException e) {

@@ -359,6 +359,63 @@ class FailoverTest {
         Mail.awaitDepth(broker.url(), in, 0);
     }
 
+    /** Consumed and forwarded in transactions that are cut at any point: each message is forwarded once. */
+    @Test
+    @Timeout(90)
+    @Reference.Beyond("R-BRK-11, R-CLIENT-62: ActiveMQ forwards some twice")
+    void forwarded_once_under_cuts() throws Exception {
+        String in = Mail.unique("in");
+        String out = Mail.unique("out");
+        int total = 400;
+        try (Client c = Client.open(broker.url())) {
+            Session s = c.transacted();
+            Mail.send(s, in, Mail.numbered(total));
+            s.commit();
+        }
+        try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.to(failover(proxy.url())).limit(-1).open()) {
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, in);
+            Thread cutter = cutting(proxy, 25, 60);
+            for (int idle = 0; idle < 3 || cutter.isAlive(); ) {
+                try {
+                    Message m = consumer.receive(400);
+                    idle = m == null ? idle + 1 : 0;
+                    if (m != null) {
+                        Mail.send(s, out, Mail.body(m));
+                        s.commit();
+                    }
+                } catch (JMSException e) {
+                    s.rollback();
+                    idle = 0;
+                }
+            }
+        }
+        List<String> got = new ArrayList<>();
+        for (String label : Mail.take(broker.url(), out, total)) {
+            got.add(label.replaceAll("#.*", ""));
+        }
+        assertEquals(total, got.size());
+        assertEquals(new HashSet<>(Arrays.asList(Mail.numbered(total))), new HashSet<>(got));
+        Mail.awaitDepth(broker.url(), in, 0);
+        Mail.deadLetters(broker.url(), in, 0);
+    }
+
+    /** Cuts so many times, with so many milliseconds between. */
+    private static Thread cutting(CuttingProxy proxy, int times, long pause) {
+        Thread t = new Thread(() -> {
+            try {
+                for (int i = 0; i < times; i++) {
+                    Thread.sleep(pause);
+                    proxy.cut();
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        t.start();
+        return t;
+    }
+
     /** A pull consumer whose connection is cut again and again gets everything, and each pull is answered in time. */
     @Test
     @Timeout(90)
@@ -370,17 +427,7 @@ class FailoverTest {
         Set<String> seen = new HashSet<>();
         try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.to(failover(proxy.url())).prefetch(0).open()) {
             MessageConsumer consumer = Client.consumer(c.auto(), queue);
-            Thread cutter = new Thread(() -> {
-                try {
-                    for (int i = 0; i < 20; i++) {
-                        Thread.sleep(130);
-                        proxy.cut();
-                    }
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                }
-            });
-            cutter.start();
+            Thread cutter = cutting(proxy, 20, 130);
             while (seen.size() < total || cutter.isAlive()) {
                 Message m = consumer.receive(200);
                 if (m != null) {
