@@ -74,7 +74,7 @@ func TestDeadLetterIsShownWithItsStory(t *testing.T) {
 			h.t.Error(d)
 		}
 		wantHeaders := admin.Headers{Destination: "queue://ActiveMQ.DLQ", OriginalDestination: "queue://ORDERS", DeliveryMode: "PERSISTENT",
-			Priority: 4, Timestamp: begin.UTC()}
+			Priority: 4, Timestamp: begin.UTC(), BrokerInTime: got.DeadLetter.At}
 		if d := cmp.Diff(wantHeaders, got.Headers); d != "" {
 			h.t.Error(d)
 		}

@@ -126,6 +126,39 @@ func TestMovedDeadLetterComesHome(t *testing.T) {
 	})
 }
 
+// JMSActiveMQBrokerInTime of a dead letter is when it became one, as in ActiveMQ, so that
+// those of one outage can be told apart; that of a message that goes home is when it did.
+func TestDeadLettersTellWhenTheyCame(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		h.deadLetters(parcels, 1)
+		time.Sleep(time.Hour)
+		outage := time.Now().UnixMilli()
+		c := h.client()
+		c.must(c.send(c.msg(parcels, "m2"), ""))
+		time.Sleep(10 * time.Minute)
+		k := c.consume(parcels)
+		for _, d := range c.take() {
+			c.failAsJava(k, d)
+		}
+		c.take()
+		c.closeConsumer(k, Delivery{})
+		h.restart()
+		died := Selection{Selector: fmt.Sprintf("JMSActiveMQBrokerInTime > %d", outage+5*60_000)}
+		o, err := h.broker.Redrive(h.t.Context(), dlqAt, died)
+		h.came("what died in the outage", o, err, Outcome{Taken: 1})
+		h.holds(At(parcels), "m2")
+		h.holds(dlqAt, "m1")
+		page, _, err := h.broker.Look(h.t.Context(), At(parcels), Cursor{}, 1)
+		if err != nil || len(page) != 1 {
+			t.Fatal(page, err)
+		}
+		if m, err := h.broker.Read(&page[0]); err != nil || time.Now().UnixMilli()-m.BrokerInTime > 1000 {
+			t.Errorf("it went home at %d, %v", m.BrokerInTime, err)
+		}
+	})
+}
+
 // One stored body serves several subscriptions; moving and purging one's copy
 // leaves the others'.
 func TestSubscriptionsByHandLeaveTheOthersCopies(t *testing.T) {

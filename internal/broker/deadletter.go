@@ -253,6 +253,7 @@ func (d *destination) overlay(it *queue.Item, header *message.Message, move *que
 		Expiration:    move.Expiration,
 		TransactionID: header.TransactionID,
 		Added:         map[string]any{},
+		BrokerInTime:  d.now,
 	}
 	maps.Copy(o.Added, header.Added)
 	if move.ByHand {

@@ -68,6 +68,9 @@ func (u *unit) add(c copyFor, original *message.Message) {
 	if c.message != original {
 		it.Overlay = &message.Overlay{Destination: c.message.Destination, OriginalDestination: c.message.OriginalDestination,
 			Persistent: true, Expiration: c.message.Expiration, TransactionID: c.message.TransactionID, Added: c.message.Added}
+		if c.message.BrokerInTime != original.BrokerInTime {
+			it.Overlay.BrokerInTime = c.message.BrokerInTime
+		}
 	}
 	it.Message = original
 	u.stored = append(u.stored, gain{to: c.to, item: it})

@@ -135,6 +135,7 @@ type Overlay struct {
 	Expiration          int64
 	TransactionID       string
 	Added               map[string]any // complete: replaces Message.Added
+	BrokerInTime        int64          // when it came to where it is; 0: as the message has it
 }
 
 // With returns a copy of m as o changes it. A nil overlay returns m itself.
@@ -145,5 +146,8 @@ func (m *Message) With(o *Overlay) *Message {
 	c := *m
 	c.Destination, c.OriginalDestination = o.Destination, o.OriginalDestination
 	c.Persistent, c.Expiration, c.TransactionID, c.Added = o.Persistent, o.Expiration, o.TransactionID, o.Added
+	if o.BrokerInTime != 0 {
+		c.BrokerInTime = o.BrokerInTime
+	}
 	return &c
 }

@@ -180,6 +180,7 @@ func (m *Machine) setAside(it *Item) {
 		Persistent:          h.Persistent,
 		TransactionID:       h.TransactionID,
 		Added:               h.Added,
+		BrokerInTime:        h.BrokerInTime,
 	}
 	it.header = nil
 }

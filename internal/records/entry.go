@@ -12,14 +12,15 @@ const (
 	entryShared
 	entryOverlay
 	entryGroup
-	entryFlags = iota
+	entryArrived // an overlay with a BrokerInTime; it came later than the others
+	entryFlags   = iota
 )
 
 // entryRoom is an upper bound for the fields of e.
 func entryRoom(e *message.Entry) int {
 	n := 4 + 7*binary.MaxVarintLen64 + len(e.ID.Producer) + len(e.ID.Text) + len(e.Group)
 	if o := e.Overlay; o != nil {
-		n += 3 + 5*binary.MaxVarintLen64 + len(o.Destination.Name) + len(o.OriginalDestination.Name) + len(o.TransactionID) +
+		n += 3 + 6*binary.MaxVarintLen64 + len(o.Destination.Name) + len(o.OriginalDestination.Name) + len(o.TransactionID) +
 			addedBytes(o.Added)
 	}
 	return n
@@ -36,6 +37,9 @@ func appendEntry(v []byte, e *message.Entry) ([]byte, error) {
 	}
 	if e.Overlay != nil {
 		flags |= entryOverlay
+		if e.Overlay.BrokerInTime != 0 {
+			flags |= entryArrived
+		}
 	}
 	if e.Group != "" {
 		flags |= entryGroup
@@ -51,7 +55,11 @@ func appendEntry(v []byte, e *message.Entry) ([]byte, error) {
 	if e.Overlay == nil {
 		return v, nil
 	}
-	return appendOverlay(v, e.Overlay)
+	v, err := appendOverlay(v, e.Overlay)
+	if err == nil && flags&entryArrived != 0 {
+		v = binary.AppendVarint(v, e.Overlay.BrokerInTime)
+	}
+	return v, err
 }
 
 func appendOverlay(v []byte, o *message.Overlay) ([]byte, error) {
@@ -84,6 +92,14 @@ func decodeEntry(r *reader, e *message.Entry) bool {
 	}
 	if flags&entryOverlay != 0 {
 		e.Overlay = r.overlay()
+	}
+	if flags&entryArrived != 0 {
+		if e.Overlay == nil {
+			return false
+		}
+		if e.Overlay.BrokerInTime = r.varint(); e.Overlay.BrokerInTime == 0 { // it is never written so
+			return false
+		}
 	}
 	return r.done() && flags < 1<<entryFlags
 }

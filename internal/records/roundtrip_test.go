@@ -103,6 +103,47 @@ func TestOverlayChangesTheMessageRead(t *testing.T) {
 	}
 }
 
+// TestOverlayTellsWhenItCame: the time came later than the other fields, and is written
+// only where there is one.
+func TestOverlayTellsWhenItCame(t *testing.T) {
+	t.Parallel()
+	r := open(t, openShard(t))
+	m, o := fullMessage(), fullOverlay()
+	o.BrokerInTime = 1780000009999
+	commit(t, r, func(b *Batch) {
+		b.PutMessage(1, m, 1)
+		e := entryFor(m, 2, 1)
+		e.Overlay = o
+		b.Append(4, DefaultLane, e)
+	})
+	page, err := r.Page(4, DefaultLane, 0, 10)
+	if err != nil || len(page) != 1 {
+		t.Fatalf("page of %d: %v", len(page), err)
+	}
+	if d := cmp.Diff(o, page[0].Entry.Overlay); d != "" {
+		t.Errorf("overlay (-want +got):\n%s", d)
+	}
+	if got, err := r.Message(&page[0].Entry); err != nil || got.BrokerInTime != o.BrokerInTime {
+		t.Errorf("it came at %d, %v", got.BrokerInTime, err)
+	}
+	bare := entryFor(m, 2, 1)
+	bare.Overlay = fullOverlay()
+	v, err := appendEntry(nil, bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, more := range [][]byte{{0}, {}, {2, 0}} { // never written so: no time, none at all, and something behind it
+		bad := append(append([]byte{v[0] | entryArrived}, v[1:]...), more...)
+		e := message.Entry{Position: 2}
+		if decodeEntry(&reader{b: bad}, &e) {
+			t.Errorf("read with % x behind it", more)
+		}
+	}
+	if e := (message.Entry{Position: 2}); decodeEntry(&reader{b: []byte{entryArrived}}, &e) {
+		t.Error("read without an overlay")
+	}
+}
+
 func TestEntriesAndCountsComeBackAsTheyWere(t *testing.T) {
 	t.Parallel()
 	r := open(t, openShard(t))

@@ -251,6 +251,27 @@ class DeadLetterTest {
         assertEquals(0L, Mail.deadLetters(broker.url(), queue, 1).get(0).getObjectProperty("originalExpiration"));
     }
 
+    /** Section 5.4: the time at which the broker took it is that of its death, and selectors know it. */
+    @Test
+    void broker_in_time_is_that_of_its_death() throws Exception {
+        String queue = Mail.unique("in-time");
+        Mail.send(broker.url(), queue, "m");
+        Thread.sleep(300);
+        giveUp(queue, 1);
+        try (Client c = Client.open(broker.url())) {
+            Session s = c.auto();
+            Mail.awaitDepth(broker.url(), queue, 0);
+            String of = "origin = '" + queue + "' AND JMSActiveMQBrokerInTime > ";
+            List<Message> all = Mail.browse(s, Mail.DLQ, "origin = '" + queue + "'");
+            assertEquals(1, all.size());
+            ActiveMQMessage dead = (ActiveMQMessage) all.get(0);
+            assertTrue(dead.getBrokerInTime() >= dead.getTimestamp() + 300, dead.getBrokerInTime() + ", sent " + dead.getTimestamp());
+            assertEquals(1, Mail.browse(s, Mail.DLQ, of + (dead.getBrokerInTime() - 1)).size());
+            assertEquals(0, Mail.browse(s, Mail.DLQ, of + dead.getBrokerInTime()).size());
+        }
+        Mail.deadLetters(broker.url(), queue, 1);
+    }
+
     /** Receives n messages in one transaction of a client with limit 0 and rolls back. */
     private static void giveUp(String name, int n) throws JMSException {
         try (Client c = Client.to(broker.url()).limit(0).open()) {
