@@ -215,11 +215,11 @@ func (b *Broker) missedLocked(s *subscription, number uint64, always bool) []rem
 }
 
 // join lets a new subscription be found. A retroactive one is first given what its
-// topics have kept; so what is sent from now on comes behind that.
-func (b *Broker) join(s *subscription, retroactive bool) {
-	if s.durable {
+// topics have kept, a durable one for good; so what is sent from now on comes behind that.
+func (b *Broker) join(s *subscription, retroactive bool) error {
+	if s.durable && !retroactive {
 		b.addSubscription(s)
-		return
+		return nil
 	}
 	for number := uint64(0); ; {
 		b.mu.Lock()
@@ -228,13 +228,18 @@ func (b *Broker) join(s *subscription, retroactive bool) {
 			added, by := b.addSubscriptionLocked(s), s.byLocked()
 			b.mu.Unlock()
 			b.tellTopics(added, by)
-			return
+			return nil
 		}
 		b.mu.Unlock()
+		u := b.newUnit()
 		for _, r := range missed {
 			number = r.number
 			m := r.message
 			if m.Expiration > 0 && b.now() > m.Expiration || !s.wants(b, m.Destination, m, r.from) {
+				continue
+			}
+			if s.durable {
+				u.add(copyFor{to: s.d, message: m}, m)
 				continue
 			}
 			e := queue.Enqueue{Item: queue.NewItem(0, m)}
@@ -242,6 +247,11 @@ func (b *Broker) join(s *subscription, retroactive bool) {
 			if !s.d.box.force(work{command: e}) {
 				b.memory.discharge(e.Item.Charged)
 			}
+		}
+		answered := make(chan error, 1)
+		u.commit(func(err error) { answered <- err })
+		if err := <-answered; err != nil {
+			return err
 		}
 	}
 }

@@ -24,17 +24,18 @@ func TestRetroactiveConsumersGetWhatATopicHasKept(t *testing.T) {
 		how      func(*ConsumerSpec)
 		want     []string
 	}{
-		"nothing is kept by default":     {Recovery{}, func(c *client) { send(c, 3) }, retroactive, nil},
-		"the last two":                   {Recovery{Count: 2}, func(c *client) { send(c, 4) }, retroactive, []string{"n2", "n3"}},
-		"within so many bytes":           {Recovery{Bytes: 2500}, func(c *client) { send(c, 4) }, retroactive, []string{"n2", "n3"}},
-		"within an age":                  {Recovery{Age: time.Minute}, func(c *client) { send(c, 2); time.Sleep(time.Hour); send(c, 1) }, retroactive, []string{"n0"}},
-		"an age that passes meanwhile":   {Recovery{Age: time.Minute}, func(c *client) { send(c, 2); time.Sleep(time.Hour) }, retroactive, nil},
-		"who does not ask gets nothing":  {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(*ConsumerSpec) {}, nil},
-		"but where everyone gets it":     {Recovery{Count: 2, Always: true}, func(c *client) { send(c, 3) }, func(*ConsumerSpec) {}, []string{"n1", "n2"}},
-		"by a pattern":                   {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { retroactive(s); s.Destination.Name = "*" }, []string{"n1", "n2"}},
-		"a durable subscription has its": {Recovery{Count: 2, Always: true}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { retroactive(s); s.Subscription = "sub" }, nil},
-		"what its selector wants":        {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { retroactive(s); s.Selector = "JMSPriority = 9" }, nil},
-		"not what it sent itself":        {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { retroactive(s); s.NoLocal = true }, nil},
+		"nothing is kept by default":    {Recovery{}, func(c *client) { send(c, 3) }, retroactive, nil},
+		"the last two":                  {Recovery{Count: 2}, func(c *client) { send(c, 4) }, retroactive, []string{"n2", "n3"}},
+		"within so many bytes":          {Recovery{Bytes: 2500}, func(c *client) { send(c, 4) }, retroactive, []string{"n2", "n3"}},
+		"within an age":                 {Recovery{Age: time.Minute}, func(c *client) { send(c, 2); time.Sleep(time.Hour); send(c, 1) }, retroactive, []string{"n0"}},
+		"an age that passes meanwhile":  {Recovery{Age: time.Minute}, func(c *client) { send(c, 2); time.Sleep(time.Hour) }, retroactive, nil},
+		"who does not ask gets nothing": {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(*ConsumerSpec) {}, nil},
+		"but where everyone gets it":    {Recovery{Count: 2, Always: true}, func(c *client) { send(c, 3) }, func(*ConsumerSpec) {}, []string{"n1", "n2"}},
+		"by a pattern":                  {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { retroactive(s); s.Destination.Name = "*" }, []string{"n1", "n2"}},
+		"a durable one that asks":       {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { retroactive(s); s.Subscription = "sub" }, []string{"n1", "n2"}},
+		"a durable one that does not":   {Recovery{Count: 2, Always: true}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { s.Subscription = "sub" }, nil},
+		"what its selector wants":       {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { retroactive(s); s.Selector = "JMSPriority = 9" }, nil},
+		"not what it sent itself":       {Recovery{Count: 2}, func(c *client) { send(c, 3) }, func(s *ConsumerSpec) { retroactive(s); s.NoLocal = true }, nil},
 		"not what has expired": {Recovery{Count: 2}, func(c *client) {
 			c.must(c.send(c.msg(news, "old", func(m *message.Message) { m.Expiration = time.Now().Add(time.Second).UnixMilli() }), ""))
 			time.Sleep(time.Minute)
@@ -81,6 +82,31 @@ func TestRetroactiveConsumersGetWhatATopicHasKept(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a new durable subscription is given of the time before is its own from then on,
+// once, over a crash as well.
+func TestRetroactiveDurableSubscriptionKeepsWhatItWasGiven(t *testing.T) {
+	news := topicNamed("NEWS")
+	inHouse(t, func(o *Options) {
+		withProperties(o)
+		o.Policy = func(message.Destination) Policy { return Policy{Recovery: Recovery{Count: 2}} }
+	}, func(h *house) {
+		c := h.client()
+		for _, body := range []string{"gone", "persistent", "passing"} {
+			c.must(c.send(c.msg(news, body, func(m *message.Message) { m.Persistent = body != "passing" }), ""))
+		}
+		sub := func(s *ConsumerSpec) { s.Subscription, s.Retroactive = "sub", true }
+		k := c.consume(news, sub)
+		got := c.take()
+		want(t, "at first", got, "persistent", "passing")
+		c.closeConsumer(k, Delivery{})
+		c.must(c.send(c.msg(news, "later"), ""))
+		c.consume(news, sub)
+		want(t, "again", c.take(), "persistent", "passing", "later")
+		h.kill()
+		h.holds(Place{ClientID: c.id, Subscription: "sub"}, "persistent", "later")
+	})
 }
 
 // retain asks to have a message retained.

@@ -229,7 +229,10 @@ func (b *Broker) subscribe(k *consumer, sel *selector.Selector) (*subscription, 
 	if err := s.d.start(b.ctx); err != nil {
 		return nil, err
 	}
-	b.join(s, spec.Retroactive)
+	if err := b.join(s, spec.Retroactive); err != nil {
+		_ = b.discard(s.d) // nobody has found it yet
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -40,6 +40,23 @@ class RetroactiveTest {
         }
     }
 
+    /** A durable subscription that is new is given it for good. */
+    @Test
+    void a_durable_subscription() throws Exception {
+        String topic = "topic://" + Mail.unique("three");
+        Mail.send(broker.url(), topic, Mail.numbered(5));
+        try (Client c = Client.to(broker.url()).clientId(Mail.unique("client")).open()) {
+            var s = c.auto();
+            var asked = (javax.jms.Topic) Client.destination(topic + "?consumer.retroactive=true");
+            s.createDurableSubscriber(asked, "sub").close();
+            Mail.send(broker.url(), topic, "then");
+            var sub = s.createDurableSubscriber(asked, "sub");
+            assertEquals(List.of("m2", "m3", "m4", "then"), List.of(Mail.next(sub), Mail.next(sub), Mail.next(sub), Mail.next(sub)));
+            sub.close();
+            s.unsubscribe("sub");
+        }
+    }
+
     @Test
     void with_a_selector() throws Exception {
         String topic = "topic://" + Mail.unique("three");
