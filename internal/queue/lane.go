@@ -1,6 +1,9 @@
 package queue
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/redelivery"
 )
@@ -13,13 +16,14 @@ const lanes = 10
 // are in the store alone, and are paged in as the window empties (page.go).
 type lane struct {
 	number   uint8
-	returned list   // given back, handed out before all others (R-CNT-09); in the order of their positions
-	waiting  list   // in the order of their positions
-	latest   *Item  // the one that came back last; it may have gone again
-	seen     uint64 // no consumer has looked further in waiting
-	cursor   uint64 // every entry up to here is in memory, none above it unless beyond is 0
-	beyond   int64  // entries above the cursor, in the store alone
-	paging   bool   // a page was asked for, behind asked
+	returned list    // given back, handed out before all others (R-CNT-09); in the order of their positions
+	waiting  list    // in the order of their positions
+	latest   *Item   // the one that came back last; it may have gone again
+	fingers  []*Item // some of those that were in returned when it was last gone through, in order
+	seen     uint64  // no consumer has looked further in waiting
+	cursor   uint64  // every entry up to here is in memory, none above it unless beyond is 0
+	beyond   int64   // entries above the cursor, in the store alone
+	paging   bool    // a page was asked for, behind asked
 	asked    uint64
 	stalled  bool // the last page had nothing but what an Arrive will bring
 	during   []*Item
@@ -180,11 +184,8 @@ func (m *Machine) putWaiting(it *Item) {
 func (m *Machine) putReturned(it *Item) {
 	l := m.lane(it.lane)
 	it.place, it.rank = returned, it.Position
-	if at := l.latest; at != nil && at.list == &l.returned && at.rank < it.rank && (at.next == nil || at.next.rank > it.rank) {
-		l.returned.insertAfter(it, at) // a consumer that goes gives back one after the other
-	} else {
-		l.returned.insertByRank(it)
-	}
+	at, _ := l.inFront(it.rank)
+	l.returned.insertAfter(it, at)
 	l.latest = it
 	for _, c := range m.consumers {
 		if v := &c.seen[it.lane]; it.rank <= v.returned && (m.exhausted(c) || m.wants(c, it)) {
@@ -192,6 +193,57 @@ func (m *Machine) putReturned(it *Item) {
 		}
 	}
 	m.supersede(it)
+}
+
+// fingerGap is how many returned items lie from finger to finger.
+const fingerGap = 64
+
+// inFront is the returned item behind which one of a rank belongs; nil: it is the first.
+// It is found in a few steps, which it counts, in whatever order very many come back: what each consumer of
+// many had, or what was due at times of its own.
+func (l *lane) inFront(rank uint64) (at *Item, steps int) {
+	r := &l.returned
+	switch {
+	case r.tail == nil:
+		l.fingers = nil
+		return nil, 0
+	case r.tail.rank < rank:
+		return r.tail, 0
+	case r.head.rank > rank:
+		return nil, 0
+	}
+	at = r.head
+	closer := func(o *Item) bool { return o != nil && o.list == r && o.rank < rank && o.rank >= at.rank }
+	i, _ := slices.BinarySearchFunc(l.fingers, rank, func(o *Item, rank uint64) int { return cmp.Compare(o.rank, rank) })
+	for ; i > 0; i-- {
+		if o := l.fingers[i-1]; closer(o) {
+			at = o
+			break
+		}
+	}
+	if closer(l.latest) { // a consumer that goes gives back one after the other
+		at = l.latest
+	}
+	for at.next.rank < rank { // the tail is above it
+		at = at.next
+		steps++
+	}
+	if steps > 4*fingerGap {
+		l.layFingers()
+	}
+	return at, steps
+}
+
+// layFingers goes through what is returned, so that places in it are found fast.
+func (l *lane) layFingers() {
+	l.fingers = l.fingers[:0]
+	n := 0
+	for it := l.returned.head; it != nil; it = it.next {
+		if n%fingerGap == 0 {
+			l.fingers = append(l.fingers, it)
+		}
+		n++
+	}
 }
 
 // reoffer has the consumers that have looked past a waiting item look at it. Where they
