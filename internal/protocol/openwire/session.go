@@ -173,9 +173,15 @@ func (s *session) report(why error) {
 	s.log.LogAttrs(context.Background(), level, "openwire connection ended", slog.Any(keyError, why))
 }
 
+// ends reports whether the failure of a command is that of the session, which is at its
+// end. A client learns of that by the end of the connection, and not by an exception that
+// would be its application's: one that fails over asks the next broker, and only a broker
+// that can carry the command out has an answer.
+func (s *session) ends(err error) bool { return err != nil && s.ctx.Err() != nil }
+
 // tell reports the failure of a command that nobody waits for.
 func (s *session) tell(err error) {
-	if err != nil {
+	if err != nil && !s.ends(err) {
 		s.out.post(&wire.ConnectionError{Exception: throwable(err)})
 	}
 }
@@ -183,6 +189,7 @@ func (s *session) tell(err error) {
 // answer reports what became of a command (OpenWire 9.1).
 func (s *session) answer(c *wire.BaseCommand, err error) {
 	switch {
+	case s.ends(err):
 	case !c.ResponseRequired:
 		s.tell(err)
 	case err != nil:

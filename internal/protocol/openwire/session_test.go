@@ -1,10 +1,13 @@
 package openwire
 
 import (
+	"context"
+	"net"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
 
@@ -74,4 +77,37 @@ func TestDispatchesWithoutAMessage(t *testing.T) {
 		expect("a pull that waits for ever")
 		p.leave()
 	})
+}
+
+// A command that waits when its connection ends, since the broker stops, is not answered
+// with that: a client that fails over would give an exception to an application whose
+// message the next broker takes.
+func TestWhatWaitsAtTheEndOfASessionIsNotAnswered(t *testing.T) {
+	for name, c := range map[string]struct {
+		command wire.BaseCommand
+		end     bool
+		err     error
+		want    int
+	}{
+		"failed while the session lasts":      {wire.BaseCommand{CommandID: 1, ResponseRequired: true}, false, message.ErrOverLimit, 1},
+		"the session ends":                    {wire.BaseCommand{CommandID: 1, ResponseRequired: true}, true, context.Canceled, 0},
+		"the session ends, and nobody waits":  {wire.BaseCommand{CommandID: 1}, true, context.Canceled, 0},
+		"it was done before the session ends": {wire.BaseCommand{CommandID: 1, ResponseRequired: true}, true, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inScript(t, nil, func(h *house, _ *script) {
+				ours, theirs := net.Pipe()
+				defer ours.Close()
+				n := h.server.newSession(h.ctx, theirs)
+				n.out.start = func() {} // nothing is written
+				if c.end {
+					n.fail(context.Canceled)
+				}
+				n.later(&c.command)(c.err)
+				if n.out.replies != c.want {
+					t.Errorf("%d answers, want %d", n.out.replies, c.want)
+				}
+			})
+		})
+	}
 }
