@@ -25,12 +25,14 @@ func (d *destination) commit() {
 		g.free()
 		return
 	}
-	w := turnWriter{d: d, group: g, relaxed: true, quiet: true}
-	if weight(g.effects) > d.b.splitBytes() {
+	w := turnWriter{d: d, group: g, relaxed: true, quiet: true, err: d.broken}
+	switch {
+	case w.err != nil: // nothing of it is written
+	case weight(g.effects) > d.b.splitBytes():
 		for _, e := range w.storeApart(g.effects) {
 			w.store(e)
 		}
-	} else {
+	default:
 		for i := range g.effects {
 			if e := &g.effects[i]; e.ForStore() {
 				w.store(e)
@@ -257,7 +259,9 @@ func (w *turnWriter) send() {
 	case w.err != nil:
 		g.undo()
 		d.out.done(g, w.err)
-		d.fail(w.err)
+		if d.broken == nil {
+			d.failHere(w.err)
+		}
 	case g.batch.Empty() && !(hurry && len(g.actions) > 0):
 		d.out.done(g, nil)
 	default:

@@ -85,3 +85,29 @@ func (c *client) each(f func(*Delivery)) {
 	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()
 }
+
+// A queue that is stopped, since what its machine believes is not what the store has, does
+// nothing more with that machine: who waits in the same turn is told so.
+func TestNothingFollowsInTheTurnThatStopsAQueue(t *testing.T) {
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		c.must(c.send(c.msg(orders, "m1"), ""))
+		d := h.broker.known(orders)
+		goOn := h.busy(orders)
+		d.box.force(work{do: func() { d.failHere(message.ErrCorrupt) }})
+		second, third := c.begin(c.msg(orders, "m2")), make(chan error, 1)
+		go func() { third <- d.do(h.t.Context(), func() { t.Error("work is done by a queue that was stopped") }) }()
+		synctest.Wait()
+		goOn()
+		if done, err := second.settled(); !done || !errors.Is(err, message.ErrCorrupt) {
+			t.Errorf("a message in that turn: answered %v, %v", done, err)
+		}
+		if err := <-third; !errors.Is(err, message.ErrCorrupt) {
+			t.Errorf("work in that turn: %v", err)
+		}
+		c.must(c.send(c.msg(orders, "m3"), ""))
+		c.consume(orders)
+		want(t, "of the queue that was opened anew", c.take(), "m1", "m3")
+		c.c.Close(message.Closed, "", -1)
+	})
+}

@@ -19,7 +19,7 @@ import (
 )
 
 // A destination runs one queue.Machine: a queue, or one subscription to a topic.
-// Only its goroutine touches machine, group, now, rearm and shut; others send to box.
+// Only its goroutine touches machine, group, now, rearm, broken and shut; others send to box.
 type destination struct {
 	b          *Broker
 	name       message.Destination // the queue, or the topic that sub subscribes to
@@ -34,6 +34,7 @@ type destination struct {
 	retire     context.CancelFunc // ends the goroutine
 	removed    int64              // entries removed since the floor was last raised
 	rearm      bool               // the clock was set, and the timer may be wrong
+	broken     error              // why the machine cannot be trusted any more: nothing is applied or written; nil: it can
 	shut       error              // why nothing comes in any more: it is being removed; nil: it is not
 	advisories Advisories
 
@@ -196,10 +197,15 @@ func (d *destination) run(ctx context.Context) {
 // abandon answers everything that still waits with err.
 func (d *destination) abandon(err error) {
 	for _, w := range d.box.close(err) {
-		d.answer(w.command, err)
-		if w.stopped != nil {
-			w.stopped(err)
-		}
+		d.refuseWork(w, err)
+	}
+}
+
+// refuseWork answers work that is not done.
+func (d *destination) refuseWork(w work, err error) {
+	d.answer(w.command, err)
+	if w.stopped != nil {
+		w.stopped(err)
 	}
 }
 
@@ -286,6 +292,8 @@ func (d *destination) turn(todo []work) {
 	pending := 0
 	for _, w := range todo {
 		switch {
+		case d.broken != nil:
+			d.refuseWork(w, d.broken)
 		case w.do != nil:
 			w.do()
 			d.now = d.b.now()
@@ -386,7 +394,7 @@ func (d *destination) orderSearch(lane uint8, after uint64, n int) {
 func (d *destination) entries(lane uint8, after, limit uint64, n int) (items []*queue.Item, read int, ok bool) {
 	stored, err := d.b.o.Records.Page(d.id, records.Lane(lane), after, n)
 	if err != nil {
-		d.fail(fmt.Errorf("read %s: %w", d.label(), err))
+		d.failHere(fmt.Errorf("read %s: %w", d.label(), err))
 		return nil, 0, false
 	}
 	read = len(stored)
@@ -438,7 +446,7 @@ func (d *destination) pageTimes(x queue.Index, from queue.TimeKey, limit uint64,
 		return k.Position < limit && !d.machine.Known(uint8(k.Lane), k.Position)
 	})
 	if err != nil {
-		d.fail(fmt.Errorf("read %s: %w", d.label(), err))
+		d.failHere(fmt.Errorf("read %s: %w", d.label(), err))
 		return
 	}
 	c := queue.Timed{Index: x, End: end, Last: queue.TimeKey{At: last.At, Lane: uint8(last.Lane), Position: last.Position},
@@ -465,6 +473,13 @@ func (d *destination) undispatchable(consumer string, position uint64, reason er
 // is next asked for, it is opened anew from the store.
 func (d *destination) fail(err error) {
 	d.b.lose(d, err)
+}
+
+// failHere is fail within the destination's goroutine: what is left of its turn is not
+// done, by a machine that believes what is not so.
+func (d *destination) failHere(err error) {
+	d.broken = err
+	d.fail(err)
 }
 
 // do runs f in the destination's goroutine and waits for it. Where it returns an
