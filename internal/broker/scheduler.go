@@ -99,6 +99,21 @@ func (s *scheduler) abandon(err error) {
 	}
 }
 
+// do runs f in the scheduler's goroutine, between two firings, and waits for it.
+func (s *scheduler) do(ctx context.Context, f func()) error {
+	answered := make(chan error, 1)
+	w := work{do: func() { f(); answered <- nil }, stopped: func(err error) { answered <- err }}
+	if err := s.box.put(ctx, w); err != nil {
+		return err
+	}
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // later has the job looked at again in a while: it cannot be fired now.
 func (s *scheduler) later(t records.JobTime, err error) {
 	s.b.o.Log.Error("a scheduled message cannot be sent on; it stays", "err", err, "again_in", jobRetry)

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/selector"
+	"github.com/nixiemq/nixie/internal/store/errstore"
 )
 
 // withProperties lets the broker see what the tests put into Message.Added as what a
@@ -271,6 +273,36 @@ func TestSentOnceMoreAfterItsTimeIsNotScheduledAgain(t *testing.T) { // C21, aft
 			})
 		})
 	}
+}
+
+// So it is while what was scheduled is on its way to its queue: its job has gone, and the
+// queue does not have it yet.
+func TestSentOnceMoreWhileItIsSentOnIsNotScheduledAgain(t *testing.T) { // C21, after a fail-over
+	inHouse(t, nil, func(h *house) {
+		h.stop()
+		h.faults = errstore.Wrap(h.store)
+		h.open()
+		c := h.client()
+		m := c.msg(orders, "m", in(time.Second))
+		c.must(c.send(m, ""))
+		c.c.Close(message.ConnectionLost, "", queue.UnknownLast)
+		hold := make(chan struct{})
+		h.faults.Fail(1, errstore.Fault{Hold: hold})
+		time.Sleep(2 * time.Second)
+		conn, err := h.broker.Connect(h.t.Context(), ClientInfo{ID: c.id, ClientID: c.id, Reconnect: true, Kick: func(error) {}}, c)
+		c.must(err)
+		c.c = conn
+		answered := make(chan error, 1)
+		go c.c.Send(h.t.Context(), m, "", func(err error) { answered <- err })
+		synctest.Wait()
+		close(hold)
+		c.must(<-answered)
+		time.Sleep(5 * time.Second)
+		if got := h.all(At(orders)); len(got) != 1 {
+			t.Errorf("the queue has %q, want it once", got)
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
 }
 
 func TestScheduleThatCannotBeKeptIsRefused(t *testing.T) {

@@ -272,15 +272,9 @@ func (b *Broker) RemoveScheduled(ctx context.Context, id string) error {
 	if b.scheduler == nil {
 		return fmt.Errorf("scheduled job %s: there is no scheduler: %w", id, message.ErrNotFound)
 	}
-	answered := make(chan error, 1)
-	w := work{do: func() { _, err := b.scheduler.remove(id); answered <- err }, stopped: func(err error) { answered <- err }}
-	if err := b.scheduler.box.put(ctx, w); err != nil {
+	removed := make(chan error, 1)
+	if err := b.scheduler.do(ctx, func() { _, err := b.scheduler.remove(id); removed <- err }); err != nil {
 		return err
 	}
-	select {
-	case err := <-answered:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return <-removed
 }

@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -86,10 +88,10 @@ func (c *Connection) route(ctx context.Context, m *message.Message, room *demand
 	}
 	switch {
 	case c.b.scheduled(m):
-		if fired, err := c.firedAlready(ctx, m); err != nil {
+		if known, err := c.scheduledAlready(ctx, m); err != nil {
 			answered(err)
 			return
-		} else if fired {
+		} else if known {
 			c.suppress(m, answered)
 			return
 		}
@@ -359,13 +361,26 @@ func (c *Connection) knownAlready(ctx context.Context, u *unit, m *message.Messa
 	return len(kept) == 0, nil
 }
 
-// firedAlready reports whether a message that is to be scheduled was, and has been sent on
-// since: its client comes back, and has had no answer (C21). While it waits it is known by
-// its job.
-func (c *Connection) firedAlready(ctx context.Context, m *message.Message) (fired bool, err error) {
+// scheduledAlready reports whether a message that is to be scheduled was before: its
+// client comes back, and has had no answer (C21). The scheduler is asked, so that its job
+// is there still, or what was sent on is where it belongs.
+func (c *Connection) scheduledAlready(ctx context.Context, m *message.Message) (known bool, err error) {
 	if !c.info.Reconnect {
 		return false, nil
 	}
+	var failed error
+	err = c.b.scheduler.do(ctx, func() {
+		if _, failed = c.b.o.Records.JobByID(m.ID.String()); errors.Is(failed, message.ErrNotFound) {
+			known, failed = c.firedAlready(ctx, m)
+		} else {
+			known = failed == nil
+		}
+	})
+	return known, cmp.Or(err, failed)
+}
+
+// firedAlready reports whether a message that was scheduled has been sent on.
+func (c *Connection) firedAlready(ctx context.Context, m *message.Message) (fired bool, err error) {
 	var all []*destination
 	for _, t := range c.b.targets(m, c.info.ID) {
 		if d := c.b.known(t.name); t.name.IsQueue() {
