@@ -42,7 +42,7 @@ type Connection struct {
 	undone    []*transaction                   // that waited to be committed when the connection ended
 	producers map[string]map[*destination]bool // the queues a producer has sent to
 	ended     []string                         // of those, the last that have closed; not more than maxEnded
-	fanned    map[string]int64                 // the last message of a producer that went to several destinations, or a topic
+	fanned    map[string]int64                 // the last message of a producer that went to several destinations, a topic, or the scheduler
 	consumers map[string]*consumer
 	opened    map[string]bool // producers that were told of
 	closing   bool

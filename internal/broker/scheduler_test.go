@@ -275,6 +275,25 @@ func TestSentOnceMoreAfterItsTimeIsNotScheduledAgain(t *testing.T) { // C21, aft
 	}
 }
 
+// A client may repeat itself at once, before the store has the first.
+func TestSentTwiceAtOnceIsScheduledOnce(t *testing.T) { // C21, after a fail-over
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		m := c.msg(orders, "m", in(time.Second))
+		for range 5 { // the store is busy
+			c.begin(c.msg(orders, "other", in(time.Hour), func(m *message.Message) { m.ID.Producer = c.id + ":1:2" }))
+		}
+		first, second := c.begin(m), c.begin(m)
+		first.went(t, "the first")
+		second.went(t, "the second")
+		time.Sleep(5 * time.Second)
+		if got := h.all(At(orders)); len(got) != 1 {
+			t.Errorf("the queue has %q, want it once", got)
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
 // So it is while what was scheduled is on its way to its queue: its job has gone, and the
 // queue does not have it yet.
 func TestSentOnceMoreWhileItIsSentOnIsNotScheduledAgain(t *testing.T) { // C21, after a fail-over

@@ -100,6 +100,7 @@ func (c *Connection) route(ctx context.Context, m *message.Message, room *demand
 			answered(err)
 			return
 		}
+		c.hasFanned(m)
 		u.commit(answered)
 		return
 	case c.b.manages(m):
@@ -300,10 +301,8 @@ func (c *Connection) fanOut(ctx context.Context, m *message.Message, room *deman
 		return
 	}
 	u.room = room
+	c.hasFanned(m)
 	if p := m.ID.Producer; p != "" {
-		c.mu.Lock()
-		c.fanned[p] = m.ID.Sequence
-		c.mu.Unlock()
 		for _, g := range u.stored {
 			c.sentTo(p, g.to)
 		}
@@ -323,8 +322,18 @@ func (c *Connection) fanOut(ctx context.Context, m *message.Message, room *deman
 	})
 }
 
+// hasFanned notes the last message of a producer that no queue is asked about.
+func (c *Connection) hasFanned(m *message.Message) {
+	if m.ID.Producer == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fanned[m.ID.Producer] = m.ID.Sequence
+}
+
 // lastFanned is the last message that a producer has sent on this connection to several
-// destinations, or a topic.
+// destinations, a topic, or the scheduler.
 func (c *Connection) lastFanned(producer string) (sequence int64, sent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -365,6 +374,9 @@ func (c *Connection) knownAlready(ctx context.Context, u *unit, m *message.Messa
 // client comes back, and has had no answer (C21). The scheduler is asked, so that its job
 // is there still, or what was sent on is where it belongs.
 func (c *Connection) scheduledAlready(ctx context.Context, m *message.Message) (known bool, err error) {
+	if last, sent := c.lastFanned(m.ID.Producer); sent && m.ID.Sequence <= last {
+		return true, nil // on this very connection
+	}
 	if !c.info.Reconnect {
 		return false, nil
 	}
