@@ -136,7 +136,13 @@ func TestHostileInput(t *testing.T) {
 		first, then []byte
 		log         string
 	}{
-		"HTTP":                             {first: []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), log: "over limit"},
+		"HTTP":                             {first: []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), log: "what came begins like HTTP, and is no OpenWire"},
+		"TLS":                              {first: []byte{0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3}, log: "begins like TLS (an ssl:// URL, where tcp:// is served)"},
+		"AMQP":                             {first: []byte("AMQP\x00\x01\x00\x00"), log: "begins like AMQP"},
+		"STOMP":                            {first: []byte("CONNECT\naccept-version:1.2\n\n\x00"), log: "begins like STOMP"},
+		"MQTT":                             {first: []byte("\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00"), log: "begins like MQTT"},
+		"a HornetQ client":                 {first: []byte("HORNETQ"), log: "begins like HornetQ's core protocol"},
+		"an Artemis client":                {first: []byte("ARTEMIS"), log: "begins like Artemis' core protocol"},
 		"nulls":                            {first: make([]byte, 100), log: "invalid"},
 		"another first command":            {first: withSize(6, wire.CodeKeepAliveInfo, 0, 0, 0, 1, 0), log: "invalid"},
 		"negative length":                  {first: withSize(0xffffffff), log: "invalid"},

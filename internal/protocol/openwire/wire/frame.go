@@ -23,7 +23,7 @@ const firstStepBytes = 64 << 10
 // up to 64 KiB, then twice as much as has arrived.
 //
 // A size below 1 is message.ErrInvalid, one above limit bytes
-// message.ErrOverLimit. At the end of the stream the error is io.EOF, within a
+// message.ErrOverLimit, or ErrInvalid where it is how another protocol begins. At the end of the stream the error is io.EOF, within a
 // frame io.ErrUnexpectedEOF; other errors are r's own.
 func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 	size, err := readSize(r)
@@ -32,6 +32,8 @@ func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 		return nil, err
 	case size < 1:
 		return nil, fmt.Errorf("frame of %d bytes: %w", size, message.ErrInvalid)
+	case size > limit && stranger(uint32(size)) != "":
+		return nil, fmt.Errorf("what came begins like %s, and is no OpenWire: %w", stranger(uint32(size)), message.ErrInvalid)
 	case size > limit:
 		return nil, fmt.Errorf("frame of %d bytes, the limit is %d (wireFormat.maxFrameSize, the smaller one of client and broker): %w", size, limit, message.ErrOverLimit)
 	}
@@ -49,6 +51,31 @@ func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 		copy(grown, frame)
 		frame = grown
 	}
+}
+
+// stranger names the protocol whose first four bytes were taken for a size, "" if none
+// is known that begins so: who comes with the wrong URL, or to the wrong port, is to
+// read that, and not of a huge frame.
+func stranger(size uint32) string {
+	switch start := string(binary.BigEndian.AppendUint32(nil, size)); start {
+	case "GET ", "HEAD", "POST", "PUT ", "HTTP":
+		return "HTTP"
+	case "AMQP":
+		return start
+	case "CONN", "STOM":
+		return "STOMP"
+	case "HORN":
+		return "HornetQ's core protocol"
+	case "ARTE":
+		return "Artemis' core protocol"
+	}
+	switch {
+	case size>>16 == 0x1603: // a record of a handshake
+		return "TLS (an ssl:// URL, where tcp:// is served)"
+	case size>>24 == 0x10 && (size&0xffff == 4 || size&0xffff == 6): // CONNECT, and the length of MQTT's name
+		return "MQTT"
+	}
+	return ""
 }
 
 // SizeBytes is the length of the size in front of a frame.

@@ -32,7 +32,7 @@ func TestReadFrame(t *testing.T) {
 		"negative size":          {join(int32(-1), "abc"), 100, nil, message.ErrInvalid},
 		"size zero":              {join(int32(0)), 100, nil, message.ErrInvalid},
 		"size above the limit":   {join(int32(4), "abcd"), 3, nil, message.ErrOverLimit},
-		"text of another proto":  {[]byte("GET / HTTP/1.1\r\n\r\n"), 1 << 20, nil, message.ErrOverLimit},
+		"text of another proto":  {[]byte("GET / HTTP/1.1\r\n\r\n"), 1 << 20, nil, message.ErrInvalid},
 		"largest size, no limit": {join(int32(1<<31-1), "abcd"), 1 << 62, nil, io.ErrUnexpectedEOF},
 	}
 	for name, test := range tests {
