@@ -362,7 +362,7 @@ class FailoverTest {
     /** Consumed and forwarded in transactions that are cut at any point: each message is forwarded once. */
     @Test
     @Timeout(90)
-    @Reference.Beyond("R-BRK-11, R-CLIENT-62: ActiveMQ forwards some twice")
+    @Reference.Beyond("R-EDGE-09: the client takes some for duplicates, and ActiveMQ makes them dead letters")
     void forwarded_once_under_cuts() throws Exception {
         String in = Mail.unique("in");
         String out = Mail.unique("out");
