@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -291,6 +292,31 @@ func TestSentTwiceAtOnceIsScheduledOnce(t *testing.T) { // C21, after a fail-ove
 			t.Errorf("the queue has %q, want it once", got)
 		}
 		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+// Who does not wait for the scheduler any more leaves it what it is at. (The race
+// detector looks at this.)
+func TestSendThatGivesUpTheScheduler(t *testing.T) {
+	inHouse(t, nil, func(h *house) {
+		conn, err := h.broker.Connect(h.t.Context(), ClientInfo{ID: "ID:back", Reconnect: true, Kick: func(error) {}}, &client{h: h})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hold := make(chan struct{})
+		h.broker.scheduler.box.force(work{do: func() { <-hold }})
+		ctx, cancel := context.WithCancel(h.t.Context())
+		answered := make(chan error, 1)
+		c := &client{h: h, c: conn, id: "ID:back"}
+		go conn.Send(ctx, c.msg(orders, "m", in(time.Second)), "", func(err error) { answered <- err })
+		synctest.Wait()
+		cancel()
+		if err := <-answered; !errors.Is(err, context.Canceled) {
+			t.Errorf("the send ended with %v", err)
+		}
+		close(hold)
+		synctest.Wait()
+		conn.Close(message.Closed, "", -1)
 	})
 }
 

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -388,7 +387,10 @@ func (c *Connection) scheduledAlready(ctx context.Context, m *message.Message) (
 			known = failed == nil
 		}
 	})
-	return known, cmp.Or(err, failed)
+	if err != nil {
+		return false, err // and the scheduler may be at it still
+	}
+	return known, failed
 }
 
 // firedAlready reports whether a message that was scheduled has been sent on.
