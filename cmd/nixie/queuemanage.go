@@ -81,11 +81,8 @@ func queueDeleteCommand(e *env) *cobra.Command {
 		Long:    strings.TrimSpace(queueDeleteLong),
 		Example: strings.Trim(queueDeleteExample, "\n"),
 		RunE: func(c *cobra.Command, args []string) error {
-			path, rest, err := place.path(c, args)
+			path, _, err := place.path(c, args, 0)
 			if err != nil {
-				return err
-			}
-			if err := arguments(0)(c, rest); err != nil {
 				return err
 			}
 			if len(args) > 0 {

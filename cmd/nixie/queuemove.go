@@ -83,15 +83,12 @@ func elsewhereCommand[R any](e *env, w elsewhere[R]) *cobra.Command {
 	var what admin.MoveRequest
 	c := &w.command
 	c.RunE = func(c *cobra.Command, args []string) error {
-		path, rest, err := place.path(c, args)
+		path, rest, err := place.path(c, args, 1)
 		if err != nil {
 			return err
 		}
 		if len(rest) == 0 {
 			return usageError{fmt.Errorf("say where to %s them; '%s --help' tells more", w.verb, c.CommandPath())}
-		}
-		if err := arguments(1)(c, rest); err != nil {
-			return err
 		}
 		what.To = rest[0]
 		if err := checkSelection(c, &what.Selection, false); err != nil {

@@ -33,11 +33,8 @@ func queuePurgeCommand(e *env) *cobra.Command {
 		Long:    strings.TrimSpace(queuePurgeLong),
 		Example: strings.Trim(queuePurgeExample, "\n"),
 		RunE: func(c *cobra.Command, args []string) error {
-			path, rest, err := place.path(c, args)
+			path, _, err := place.path(c, args, 0)
 			if err != nil {
-				return err
-			}
-			if err := arguments(0)(c, rest); err != nil {
 				return err
 			}
 			if err := checkSelection(c, &what, true); err != nil {

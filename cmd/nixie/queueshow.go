@@ -41,11 +41,8 @@ func queueShowCommand(e *env) *cobra.Command {
 		Long:    strings.TrimSpace(queueShowLong),
 		Example: strings.Trim(queueShowExample, "\n"),
 		RunE: func(c *cobra.Command, args []string) error {
-			path, rest, err := place.path(c, args)
+			path, rest, err := place.path(c, args, 1)
 			if err != nil {
-				return err
-			}
-			if err := arguments(1)(c, rest); err != nil {
 				return err
 			}
 			if len(rest) == 1 {

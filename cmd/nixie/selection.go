@@ -105,15 +105,17 @@ func placeFlags(c *cobra.Command) *subscriptionFlag {
 }
 
 // path is that of the place named by the flags, or by the first argument, with the
-// arguments that are left.
-func (s *subscriptionFlag) path(c *cobra.Command, args []string) (path string, rest []string, err error) {
+// arguments that are left, no more than most.
+func (s *subscriptionFlag) path(c *cobra.Command, args []string, most int) (path string, rest []string, err error) {
 	switch {
 	case s.client != "" && s.name != "":
-		return "/api/v1/subscriptions/" + segment(s.client) + "/" + segment(s.name), args, nil
+		path, rest = "/api/v1/subscriptions/"+segment(s.client)+"/"+segment(s.name), args
 	case s.client != "" || s.name != "":
 		return "", nil, usageError{errors.New("a durable subscription is named by both --client and --subscription; 'nixie queue list' shows them")}
 	case len(args) == 0 || args[0] == "":
 		return "", nil, usageError{fmt.Errorf("say which queue, or which durable subscription with --client and --subscription; '%s --help' tells more", c.CommandPath())}
+	default:
+		path, rest = queuePath(args[0], ""), args[1:]
 	}
-	return queuePath(args[0], ""), args[1:], nil
+	return path, rest, arguments(most)(c, rest)
 }

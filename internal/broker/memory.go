@@ -66,9 +66,15 @@ type gate struct {
 
 // enter waits until there is room for n bytes more, or ctx ends.
 func (g *gate) enter(ctx context.Context, n int64) error {
+	return g.await(ctx, func() bool { return g.enterLocked(n) })
+}
+
+// await waits until ready, which is asked with mu held, first and whenever work was
+// answered; or until ctx ends.
+func (g *gate) await(ctx context.Context, ready func() bool) error {
 	for {
 		g.mu.Lock()
-		if g.enterLocked(n) {
+		if ready() {
 			g.mu.Unlock()
 			return nil
 		}
@@ -111,23 +117,7 @@ func (g *gate) enterLocked(n int64) bool {
 
 // drain waits until no work is unanswered, or ctx ends.
 func (g *gate) drain(ctx context.Context) error {
-	for {
-		g.mu.Lock()
-		if g.count == 0 {
-			g.mu.Unlock()
-			return nil
-		}
-		if g.wait == nil {
-			g.wait = make(chan struct{})
-		}
-		wait := g.wait
-		g.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	return g.await(ctx, func() bool { return g.count == 0 })
 }
 
 // idle reports whether no more than n pieces of work are unanswered.

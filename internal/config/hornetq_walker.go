@@ -31,9 +31,6 @@ const (
 	roleDivert
 )
 
-// coreSpacePrefixes begin the namespaces of HornetQ's and Artemis' elements.
-var coreSpacePrefixes = []string{"urn:hornetq", "urn:activemq"}
-
 // walk judges e, which p describes, and all it holds, then hands it to its reader.
 func (w *coreFile) walk(e *element, p *part, depth int) {
 	if w.steps++; w.steps > maxElements { // of all files together

@@ -15,7 +15,6 @@ type bench struct {
 	m        *Machine
 	effects  []Effect
 	position uint64
-	out      []*Effect
 	message  *message.Message
 }
 

@@ -21,7 +21,6 @@ type deepTest struct {
 	searches int // pages of searches
 	turns    int
 	got      []string
-	events   func(*Effect)
 }
 
 func newDeepTest(t *testing.T, o Options, stored ...*message.Message) *deepTest {

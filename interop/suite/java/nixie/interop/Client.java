@@ -2,6 +2,7 @@ package nixie.interop;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 import javax.jms.Connection;
 import javax.jms.JMSException;
@@ -12,6 +13,7 @@ import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.ActiveMQConnectionFactory;
 import org.apache.activemq.RedeliveryPolicy;
 import org.apache.activemq.command.ActiveMQDestination;
+import org.apache.activemq.transport.DefaultTransportListener;
 
 /**
  * One connection of the unmodified client, started, that closes at the end of a try block. The redelivery
@@ -27,6 +29,18 @@ final class Client implements AutoCloseable {
     /** A connection with everything at its default, delays 0. */
     static Client open(String url) throws JMSException {
         return to(url).open();
+    }
+
+    /** Comes down when the client has noticed that its connection is gone; its own listener is told before. */
+    CountDownLatch noticesCut() {
+        CountDownLatch noticed = new CountDownLatch(1);
+        connection.addTransportListener(new DefaultTransportListener() {
+            @Override
+            public void transportInterupted() {
+                noticed.countDown();
+            }
+        });
+        return noticed;
     }
 
     static Builder to(String url) {

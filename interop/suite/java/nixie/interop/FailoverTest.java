@@ -21,7 +21,6 @@ import javax.jms.MessageListener;
 import javax.jms.Session;
 import javax.jms.TransactionRolledBackException;
 import org.apache.activemq.ActiveMQConnectionMetaData;
-import org.apache.activemq.transport.DefaultTransportListener;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -66,13 +65,7 @@ class FailoverTest {
             MessageConsumer consumer = Client.consumer(s, in);
             assertEquals("m0#1", Mail.label(Mail.must(consumer)));
             Mail.send(s, out, "forwarded");
-            CountDownLatch noticed = new CountDownLatch(1);
-            c.connection.addTransportListener(new DefaultTransportListener() {
-                @Override
-                public void transportInterupted() {
-                    noticed.countDown();
-                }
-            });
+            CountDownLatch noticed = c.noticesCut();
             proxy.cut();
             assertTrue(noticed.await(Mail.SOON, TimeUnit.MILLISECONDS));
             // The connection's own listener, which marks the transaction, is told before the others.

@@ -15,7 +15,6 @@ import javax.jms.Message;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
-import org.apache.activemq.transport.DefaultTransportListener;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,18 +42,6 @@ class TransportTest {
         Session s = c.auto();
         Mail.send(s, queue, "m0", "m1");
         assertEquals(List.of("m0#1", "m1#1"), Mail.drain(Client.consumer(s, queue), 2));
-    }
-
-    /** Comes down when the client has noticed that its connection is gone. */
-    private static CountDownLatch noticed(Client c) {
-        CountDownLatch noticed = new CountDownLatch(1);
-        c.connection.addTransportListener(new DefaultTransportListener() {
-            @Override
-            public void transportInterupted() {
-                noticed.countDown();
-            }
-        });
-        return noticed;
     }
 
     /** startupMaxReconnectAttempts, and maxReconnectAttempts at the start: connecting fails after so many attempts. */
@@ -97,7 +84,7 @@ class TransportTest {
             Session s = c.auto();
             MessageProducer p = Client.producer(s, queue);
             p.send(Mail.text(s, queue, "m0"));
-            CountDownLatch noticed = noticed(c);
+            CountDownLatch noticed = c.noticesCut();
             own.kill();
             assertTrue(noticed.await(Mail.SOON, TimeUnit.MILLISECONDS)); // what is under way by then waits, whatever the option says
             long begin = System.nanoTime();
@@ -205,7 +192,7 @@ class TransportTest {
         String queue = Mail.unique("half-dead");
         try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.open("failover:(" + proxy.url()
                 + "?wireFormat.maxInactivityDuration=900&wireFormat.maxInactivityDurationInitalDelay=300)" + QUICK)) {
-            CountDownLatch noticed = noticed(c);
+            CountDownLatch noticed = c.noticesCut();
             Session s = c.session(mode);
             MessageConsumer consumer = Client.consumer(s, queue);
             proxy.freeze();

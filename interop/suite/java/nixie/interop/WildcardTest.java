@@ -20,7 +20,6 @@ import javax.jms.XASession;
 import javax.transaction.xa.XAResource;
 import org.apache.activemq.ActiveMQSession;
 import org.apache.activemq.ActiveMQXAConnectionFactory;
-import org.apache.activemq.transport.DefaultTransportListener;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -375,13 +374,7 @@ class WildcardTest {
             for (int i = 0; i < 4; i++) {
                 Mail.must(consumer);
             }
-            CountDownLatch noticed = new CountDownLatch(1);
-            c.connection.addTransportListener(new DefaultTransportListener() {
-                @Override
-                public void transportInterupted() {
-                    noticed.countDown();
-                }
-            });
+            CountDownLatch noticed = c.noticesCut();
             proxy.cut();
             assertTrue(noticed.await(Mail.SOON, TimeUnit.MILLISECONDS));
             assertThrows(TransactionRolledBackException.class, s::commit);
