@@ -127,6 +127,13 @@ final class Client implements AutoCloseable {
         return connection.createSession(mode == Session.SESSION_TRANSACTED, mode);
     }
 
+    /** Returns once the broker has answered on the connection as it is now: after a cut, once it has let go of the old one. */
+    void roundTrip() throws JMSException {
+        Session s = auto();
+        s.createConsumer(s.createTopic("round.trip")).close();
+        s.close();
+    }
+
     /** A consumer on a queue, or on whatever a name with a prefix such as topic:// says. */
     static MessageConsumer consumer(Session s, String name) throws JMSException {
         return s.createConsumer(destination(name));

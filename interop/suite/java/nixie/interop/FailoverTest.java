@@ -160,13 +160,12 @@ class FailoverTest {
             MessageConsumer consumer = Client.consumer(s, queue);
             for (int i = 0; i < 3; i++) {
                 Mail.send(broker.url(), queue, "m" + i);
-                Message m = consumer.receive(Mail.SOON);
-                if (m == null) { // a pull that the cut caught may come back empty: ask again, as an application does
-                    m = consumer.receive(Mail.SOON);
-                }
-                assertEquals("m" + i + "#1", Mail.label(m));
+                assertEquals("m" + i + "#1", Mail.label(Mail.must(consumer)));
                 s.commit();
                 proxy.cut();
+                // What is sent before the broker notices the cut is handed out to the lost connection, and that
+                // counts; and while it is not connected, a client answers a pull by itself, with nothing.
+                c.roundTrip();
             }
             Mail.none(consumer);
         }
