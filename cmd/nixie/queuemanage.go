@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -92,9 +91,6 @@ func queueDeleteCommand(e *env) *cobra.Command {
 			}
 			var reply admin.Deleted
 			if err := r.post(c.Context(), path+"/delete", what, &reply); err != nil {
-				if say := "or say that they go, too"; strings.Contains(err.Error(), say) {
-					return errors.New(strings.Replace(err.Error(), say, "or add --with-messages", 1))
-				}
 				return err
 			}
 			if r.asJSON {

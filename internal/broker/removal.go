@@ -48,7 +48,7 @@ func (b *Broker) Remove(ctx context.Context, place Place, with, dry bool) (messa
 	case dry:
 		return messages, nil
 	case messages > 0 && !with:
-		return 0, fmt.Errorf("%s has messages (%d), which would go with it: move or purge them first, or say that they go, too: %w", place, messages, message.ErrState)
+		return 0, fmt.Errorf("%s has messages (%d), which would go with it: move or purge them first, or ask that they go with it (withMessages, --with-messages): %w", place, messages, message.ErrState)
 	case d.sub != nil:
 		return messages, b.unsubscribe(d.sub, "")
 	}
