@@ -347,26 +347,21 @@ func (c *Connection) suppress(m *message.Message, done func(error)) {
 	done(nil)
 }
 
-// knownAlready takes the copies out of a unit that its destinations were given by an
-// earlier connection of the client. known says that it was all of them. What was
-// not to be kept was handed out then, too, or its consumers are gone.
+// knownAlready reports whether a client has sent a message of a unit on an earlier
+// connection. All its copies were one batch: where one of its destinations was given it,
+// the others were, or came to be later. What was not to be kept was handed out then, too,
+// or its consumers are gone.
 func (c *Connection) knownAlready(ctx context.Context, u *unit, m *message.Message) (known bool, err error) {
-	if _, sent := c.lastFanned(m.ID.Producer); sent || !c.info.Reconnect || len(u.stored) == 0 {
+	if _, sent := c.lastFanned(m.ID.Producer); sent || !c.info.Reconnect {
 		return false, nil // what comes after a new one is new
 	}
-	kept := u.stored[:0]
 	for _, g := range u.stored {
-		has := false
-		err := g.to.do(ctx, func() { has = g.to.machine.Sent(m.ID.Producer, m.ID.Sequence) })
-		if err != nil {
-			return false, err
-		}
-		if !has {
-			kept = append(kept, g)
+		err := g.to.do(ctx, func() { known = g.to.machine.Sent(m.ID.Producer, m.ID.Sequence) })
+		if known || err != nil {
+			return known, err
 		}
 	}
-	u.stored = kept
-	return len(kept) == 0, nil
+	return false, nil
 }
 
 // scheduledAlready reports whether a message that is to be scheduled was before: its
@@ -393,15 +388,15 @@ func (c *Connection) scheduledAlready(ctx context.Context, m *message.Message) (
 	return known, failed
 }
 
-// firedAlready reports whether a message that was scheduled has been sent on.
+// firedAlready reports whether a message that was scheduled has been sent on: to all its
+// destinations in one batch, so that one of them is enough (see knownAlready).
 func (c *Connection) firedAlready(ctx context.Context, m *message.Message) (fired bool, err error) {
 	var all []*destination
 	for _, t := range c.b.targets(m, c.info.ID) {
-		if d := c.b.known(t.name); t.name.IsQueue() {
-			if d == nil {
-				return false, nil
+		if t.name.IsQueue() {
+			if d := c.b.known(t.name); d != nil {
+				all = append(all, d)
 			}
-			all = append(all, d)
 			continue
 		}
 		for _, s := range c.b.route(t.name, "") {
@@ -412,11 +407,11 @@ func (c *Connection) firedAlready(ctx context.Context, m *message.Message) (fire
 	}
 	for _, d := range all {
 		err := d.do(ctx, func() { fired = d.machine.Sent(m.ID.Producer, m.ID.Sequence) })
-		if err != nil || !fired {
-			return false, err
+		if fired || err != nil {
+			return fired, err
 		}
 	}
-	return fired, nil
+	return false, nil
 }
 
 // countdown calls done once, when it was called n times itself, with the first error.

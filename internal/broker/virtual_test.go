@@ -495,6 +495,34 @@ func TestC21ResentToATopicIsNotFannedOutTwice(t *testing.T) {
 	})
 }
 
+// Of several messages that a client sends once more each was sent before, also where a
+// queue came to be in between: that gets none of them, as it was not there (C21).
+func TestC21ResentAfterAQueueCame(t *testing.T) {
+	t.Parallel()
+	inHouse(t, intercepting(Interceptors{VirtualTopics: []VirtualTopic{builtIn}}), func(h *house) {
+		x := topicNamed("VirtualTopic.X")
+		c := h.client()
+		c.make("Consumer.B.VirtualTopic.X")
+		all := []*message.Message{c.msg(x, "1"), c.msg(x, "2"), c.msg(x, "3")}
+		for _, m := range all[:2] {
+			c.must(c.send(m, ""))
+		}
+		c.make("Consumer.A.VirtualTopic.X", "Consumer.C.VirtualTopic.X")
+		c.c.Close(message.ConnectionLost, "", queue.UnknownLast)
+		conn, err := h.broker.Connect(h.t.Context(), ClientInfo{ID: c.id, ClientID: c.id, Reconnect: true, Kick: func(error) {}}, c)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		c.c = conn
+		for _, m := range all {
+			c.must(c.send(m, ""))
+		}
+		h.holds(At(queueNamed("Consumer.A.VirtualTopic.X")), "3")
+		h.holds(At(queueNamed("Consumer.B.VirtualTopic.X")), "1", "2", "3")
+		h.holds(At(queueNamed("Consumer.C.VirtualTopic.X")), "3")
+	})
+}
+
 // A connection can be lost while what it has sent is on its way to the disk: its client
 // comes back before that is there, and sends it once more (C21).
 func TestC21ResentWhileTheFirstIsOnItsWay(t *testing.T) {
