@@ -70,7 +70,7 @@ func (b *Broker) mayHold(to message.Destination, from Place, verb string) error 
 // keptAt reports whether anyone stores an item that is moved to a destination which
 // may hand it on.
 func (d *destination) keptAt(to message.Destination, it *queue.Item) bool {
-	if to.IsQueue() && !d.b.interceptors.Load().apply(to) {
+	if to.IsQueue() && !d.b.interceptors.Load().handsOn(to) {
 		return true
 	}
 	header, err := d.headerOf(it)

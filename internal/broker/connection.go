@@ -344,5 +344,6 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 		kind = TempRemoved
 	}
 	b.tell(Event{Kind: kind, Destination: name, Connection: cmp.Or(owner, by)})
+	b.forgetMirrors(name)
 	return err
 }

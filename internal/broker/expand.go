@@ -27,6 +27,8 @@ type expansion struct {
 	copies []copyFor
 	queues map[*destination]bool        // that have a copy: whatever the ways to it, one is enough
 	kept   map[message.Destination]bool // queues whose filter did not let the message in
+	// mirrors are what is sent besides, by the mirrors of its queues.
+	mirrors reflections
 	// names, if it is not nil, gets where the copies go instead: nothing is made, and
 	// nobody gets anything.
 	names *[]target
@@ -87,7 +89,7 @@ func (x *expansion) all(m *message.Message) error {
 			return err
 		}
 	}
-	return nil
+	return x.mirror()
 }
 
 // targets are the queues and topics that a message is routed to.
@@ -102,6 +104,9 @@ func (b *Broker) targets(m *message.Message, from string) []target {
 		if x.send(part, m) != nil {
 			return nil // the send itself will say why
 		}
+	}
+	if x.mirror() != nil {
+		return nil
 	}
 	return names
 }
@@ -126,13 +131,14 @@ func (x *expansion) send(to message.Destination, m *message.Message) error {
 	if err == nil && to.Kind == message.Topic {
 		err = x.virtual(to, m)
 	}
-	if err == nil && here {
-		if f := x.i.filters[to]; f != nil && !x.b.selects(f, m) {
-			x.keepOut(to)
-		} else {
-			err = x.deliver(to, m)
-		}
+	if f := x.i.filters[to]; here && f != nil && !x.b.selects(f, m) {
+		here = false
+		x.keepOut(to)
 	}
+	if err == nil && here {
+		err = x.deliver(to, m)
+	}
+	x.reflect(to, m, here)
 	x.path = x.path[:len(x.path)-1]
 	return err
 }
@@ -198,7 +204,7 @@ func (x *expansion) virtual(topic message.Destination, m *message.Message) error
 			if v.SelectorAware && !x.b.wantedAt(name, one) {
 				continue
 			}
-			x.spared = v.DropFull && !x.i.apply(name)
+			x.spared = v.DropFull && !x.i.handsOn(name)
 			err := x.send(name, one)
 			x.spared = false
 			if err != nil {
@@ -284,12 +290,14 @@ func (b *Broker) keeps(m *message.Message) ([]copyFor, error) {
 func (b *Broker) gets(m *message.Message) (stored, live []copyFor, err error) {
 	x := expansion{b: b, i: b.interceptors.Load()}
 	err = x.send(m.Destination, m)
-	stored, live = parted(x.copies)
-	if err != nil || len(stored) == 0 && m.Destination.IsQueue() {
-		x = expansion{b: b, i: b.interceptors.Load()}
+	if stored, _ = parted(x.copies); err != nil || len(stored) == 0 && m.Destination.IsQueue() {
+		x.copies, x.queues = nil, nil
 		err = x.deliver(m.Destination, m)
-		stored, live = parted(x.copies)
 	}
+	if failed := x.mirror(); failed != nil { // it moves all the same
+		b.o.Log.Warn("a message that moves is not mirrored", "dest", m.Destination.String(), "msg", m.ID.String(), "err", failed)
+	}
+	stored, live = parted(x.copies)
 	return stored, live, err
 }
 

@@ -16,6 +16,8 @@ type Interceptors struct {
 	Composites    []Composite
 	// Filters are queues that take only some of what is sent to them.
 	Filters []Filter
+	// Mirrors are wire taps on all queues.
+	Mirrors []Mirror
 }
 
 // A Filter lets into a queue what its selector selects (the filter of a queue of
@@ -72,6 +74,7 @@ type interceptors struct {
 	virtual    []VirtualTopic
 	composites []composite
 	filters    map[message.Destination]*selector.Selector
+	mirrors    []Mirror
 }
 
 type composite struct {
@@ -81,7 +84,7 @@ type composite struct {
 
 // compile checks what can be checked before a message comes.
 func (i Interceptors) compile() (*interceptors, error) {
-	c := &interceptors{virtual: i.VirtualTopics}
+	c := &interceptors{virtual: i.VirtualTopics, mirrors: i.Mirrors}
 	for _, v := range i.VirtualTopics {
 		if v.Name == "" || v.Prefix+v.Postfix == "" {
 			return nil, fmt.Errorf("virtual topic %q has no name, or neither prefix nor postfix: %w", v.Name, message.ErrInvalid)
@@ -110,6 +113,11 @@ func (i Interceptors) compile() (*interceptors, error) {
 			c.filters = map[message.Destination]*selector.Selector{}
 		}
 		c.filters[f.Destination] = sel
+	}
+	for _, r := range i.Mirrors {
+		if err := r.check(); err != nil {
+			return nil, err
+		}
 	}
 	if circle := c.circle(); circle != "" {
 		return nil, fmt.Errorf("composite destinations lead in a circle, %s: %w", circle, message.ErrInvalid)
@@ -171,6 +179,11 @@ func (i *interceptors) of(d message.Destination) []*composite {
 
 // apply reports whether anything is to be done about messages sent to d.
 func (i *interceptors) apply(d message.Destination) bool {
+	return i.handsOn(d) || i.mirrored(d)
+}
+
+// handsOn reports whether messages sent to d may go to others instead of it.
+func (i *interceptors) handsOn(d message.Destination) bool {
 	if d.Kind == message.Topic && !d.IsAdvisory() {
 		for k := range i.virtual {
 			if message.MatchName(i.virtual[k].Name, d.Name) {

@@ -68,21 +68,7 @@ func (b *Broker) remember(topic message.Destination, m *message.Message, from st
 	if topic.Kind != message.Topic || topic.IsAdvisory() {
 		return
 	}
-	b.mu.Lock()
-	p, known := b.pasts[topic]
-	b.mu.Unlock()
-	if !known {
-		if rule := b.policy(topic).Recovery; !rule.none() {
-			p = &past{rule: rule}
-		}
-		b.mu.Lock()
-		if other, raced := b.pasts[topic]; raced {
-			p = other
-		} else {
-			p = b.addPastLocked(topic, p)
-		}
-		b.mu.Unlock()
-	}
+	p := b.pastOf(topic)
 	if p == nil {
 		return
 	}
@@ -99,6 +85,25 @@ func (b *Broker) remember(topic message.Destination, m *message.Message, from st
 		p.retain(r)
 	}
 	b.mu.Unlock()
+}
+
+// pastOf is what a topic has kept; nil: its policy does not ask for that.
+func (b *Broker) pastOf(topic message.Destination) *past {
+	b.mu.Lock()
+	p, known := b.pasts[topic]
+	b.mu.Unlock()
+	if known {
+		return p
+	}
+	if rule := b.policy(topic).Recovery; !rule.none() {
+		p = &past{rule: rule}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if other, raced := b.pasts[topic]; raced {
+		return other
+	}
+	return b.addPastLocked(topic, p)
 }
 
 // addPastLocked notes what is kept of a topic. Of very many topics only those with a

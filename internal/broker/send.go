@@ -105,7 +105,7 @@ func (c *Connection) route(ctx context.Context, m *message.Message, room *demand
 	case c.b.manages(m):
 		c.b.scheduler.manage(m, answered)
 		return
-	case m.Destination.IsQueue() && !m.Destination.IsComposite() && !c.b.interceptors.Load().apply(m.Destination):
+	case m.Destination.IsQueue() && !m.Destination.IsComposite() && c.b.alone(m.Destination):
 		c.sendToQueue(ctx, m, room.then(answered))
 		return
 	}

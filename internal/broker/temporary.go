@@ -217,6 +217,7 @@ func (b *Broker) dropOrphans(owner string, loss uint64) {
 				_ = b.discard(d) // the only error is that the broker stops
 			}
 			b.tell(Event{Kind: TempRemoved, Destination: name, Connection: owner})
+			b.forgetMirrors(name)
 		}
 	}
 }
