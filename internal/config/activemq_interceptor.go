@@ -40,10 +40,14 @@ var destinationInterceptorsPart = &part{name: "destinationInterceptors", fate: a
 				{"concurrentSend", boolean, "false", leftOut, whyConcurrent},
 			}},
 			compositePart("compositeQueue"), compositePart("compositeTopic"),
-			refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topic; remove it if nobody reads it"),
+			refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topics; write it behind the virtualDestinationInterceptor, not in it, where ActiveMQ does not start with it"),
 			refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen; remove it if that is not needed"),
 		}}}},
-	refusedPlugin("mirroredQueue", "messages would not be copied to the mirror topics; remove it if nobody reads them"),
+	{name: "mirroredQueue", fate: honoured, role: roleMirroredQueue, attrs: []attr{
+		{"prefix", text, "", honoured, ""},
+		{"postfix", text, "", honoured, ""},
+		{"copyMessage", boolean, "true", leftOut, "queue and topic get a copy each in any case"},
+	}},
 	refusedPlugin("bean", "an interceptor of a class of one's own is Java code and is not run; what it does to messages would not happen; remove it if that is not needed"),
 }}
 
@@ -131,16 +135,56 @@ func (w *walker) isDeadLetterQueue(e *element, a attribute) bool {
 	return mark
 }
 
-// interceptors ends a virtualDestinationInterceptor. Any takes the place of the
-// built-in virtual topic (section 7.9).
-func (w *walker) interceptors(*element) { w.cfg.Interceptors = &w.intercept }
+// interceptors ends a virtualDestinationInterceptor. Any interceptor takes the place of
+// what is built in (section 7.9). They enclose each other, the last one outermost: a
+// mirroredQueue that stands in front of it does not see what a composite only hands on.
+func (w *walker) interceptors(*element) {
+	w.cfg.Interceptors = &w.intercept
+	for i := range w.intercept.Mirrors {
+		w.intercept.Mirrors[i].KeptOnly = true
+	}
+}
 
-// virtualTopics turns the built-in virtual topic off where the broker says so.
-// Those that the file configures stay, as in ActiveMQ.
-func (w *walker) virtualTopics(broker *element) {
-	use := true
-	if w.bool(broker, "useVirtualTopics", &use); !use && w.cfg.Interceptors == nil {
+// mirroredQueue reads one mirroredQueue.
+func (w *walker) mirroredQueue(e *element) {
+	w.cfg.Interceptors = &w.intercept
+	m := DefaultMirroredQueues()
+	m.Source = e.source()
+	w.string(e, "prefix", &m.Prefix)
+	w.string(e, "postfix", &m.Postfix)
+	if text := m.wrong(); text != "" {
+		w.fail(e.at(text))
+		return
+	}
+	w.intercept.Mirrors = append(w.intercept.Mirrors, m)
+}
+
+// builtInInterceptors reads what the broker says of the interceptors that are built in.
+// Where the file configures any it has those alone, as in ActiveMQ.
+func (w *walker) builtInInterceptors(broker *element) {
+	virtual, mirrored, temporary := true, false, true
+	w.bool(broker, "useVirtualTopics", &virtual)
+	w.bool(broker, "useMirroredQueues", &mirrored)
+	w.bool(broker, "useTempMirroredQueues", &temporary)
+	a, _ := broker.given("useMirroredQueues")
+	switch {
+	case w.cfg.Interceptors != nil && mirrored:
+		w.warn(broker.atAttr(a, "has no effect, as in ActiveMQ, where destinationInterceptors says which there are; add <mirroredQueue/> there to have queues mirrored"))
+	case w.cfg.Interceptors == nil && (mirrored || !virtual):
 		w.cfg.Interceptors = &Interceptors{}
+		if virtual {
+			w.cfg.Interceptors = DefaultInterceptors()
+		}
+		if mirrored {
+			m := DefaultMirroredQueues()
+			m.Source = broker.source()
+			w.cfg.Interceptors.Mirrors = []MirroredQueues{m}
+		}
+	}
+	if w.cfg.Interceptors != nil {
+		for i := range w.cfg.Interceptors.Mirrors {
+			w.cfg.Interceptors.Mirrors[i].Temporary = temporary
+		}
 	}
 }
 

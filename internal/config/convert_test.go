@@ -42,6 +42,7 @@ var placeless = []cmp.Option{
 	cmpopts.IgnoreFields(TimeStamping{}, "Source"),
 	cmpopts.IgnoreFields(VirtualTopic{}, "Source"),
 	cmpopts.IgnoreFields(CompositeDestination{}, "Source"),
+	cmpopts.IgnoreFields(MirroredQueues{}, "Source"),
 	cmpopts.IgnoreFields(QueueFilter{}, "Source"),
 	cmpopts.IgnoreFields(access.Options{}, "Source"),
 	cmpopts.IgnoreFields(access.User{}, "Source"),
@@ -359,6 +360,9 @@ func anyConfig(t *rapid.T) *Config {
 		})
 		listing("filters", func() {
 			c.Interceptors.Filters = append(c.Interceptors.Filters, QueueFilter{Queue: message.Destination{Kind: message.Queue, Name: name.Draw(t, "filtered")}, Selector: "a = 'b'"})
+		})
+		listing("mirrors", func() {
+			c.Interceptors.Mirrors = append(c.Interceptors.Mirrors, MirroredQueues{Prefix: name.Draw(t, "prefix"), Postfix: name.Draw(t, "postfix"), Temporary: some("t"), KeptOnly: some("k")})
 		})
 		listing("composites", func() {
 			d := CompositeDestination{Kind: single("kind").Kind, Name: pattern.Draw(t, "composite"), ForwardOnly: some("f"), SendWhenNotMatched: some("w")}

@@ -325,6 +325,12 @@ func interceptorFacts(c *Config) []fact {
 	for _, f := range i.Filters {
 		facts = append(facts, fact{part: "filter of " + f.Queue.String(), value: f.Selector, source: f.Source})
 	}
+	for _, m := range i.Mirrors {
+		part := "mirroredQueue " + m.Prefix + "*" + m.Postfix
+		facts = append(facts, fact{part: part, value: present, source: m.Source},
+			fact{part: part, setting: "temporary", value: fmt.Sprint(m.Temporary), source: m.Source},
+			fact{part: part, setting: "keptOnly", value: fmt.Sprint(m.KeptOnly), source: m.Source})
+	}
 	slices.SortStableFunc(facts, func(a, b fact) int { return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.setting, b.setting)) })
 	return facts
 }

@@ -116,6 +116,12 @@ func TestDiff(t *testing.T) { // issue 3, item 10
 			broker(virtual(`<compositeQueue name="F"><forwardTo><queue physicalName="A"/><filteredDestination selector="a=1" topic="B"/></forwardTo></compositeQueue>`)),
 			[]string{"compositeQueue F forwardTo: queue://A (f:3) → queue://A, topic://B if a=1 (f:3)"},
 		},
+		"mirrored queues": {
+			broker(`<destinationInterceptors>`, `<mirroredQueue/>`, `</destinationInterceptors>`),
+			broker(`<destinationInterceptors>`, `<mirroredQueue/>`, `<virtualDestinationInterceptor/>`, `<mirroredQueue prefix="" postfix=".seen"/></destinationInterceptors>`),
+			[]string{"mirroredQueue *.seen: not set → given (f:5)", "mirroredQueue *.seen keptOnly: not set → false (f:5)", "mirroredQueue *.seen temporary: not set → true (f:5)",
+				"mirroredQueue VirtualTopic.Mirror.* keptOnly: false (f:3) → true (f:3)"}, // now in front of another
+		},
 		"what needs a restart": {
 			broker(`<transportConnectors><transportConnector uri="tcp://127.0.0.1:1"/></transportConnectors>`),
 			strings.Replace(broker(`<transportConnectors><transportConnector uri="tcp://127.0.0.1:2"/></transportConnectors>`), "<broker ", `<broker brokerName="b" `, 1),

@@ -185,6 +185,9 @@ func describeRest(b *strings.Builder, c *Config) {
 		for _, f := range c.Interceptors.Filters {
 			fmt.Fprintf(b, "filter %s %q (%s)\n", f.Queue, f.Selector, f.Source)
 		}
+		for _, m := range c.Interceptors.Mirrors {
+			fmt.Fprintf(b, "mirrored queues %+v\n", m)
+		}
 	}
 }
 

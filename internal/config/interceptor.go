@@ -1,6 +1,10 @@
 package config
 
-import "github.com/nixiemq/nixie/internal/message"
+import (
+	"fmt"
+
+	"github.com/nixiemq/nixie/internal/message"
+)
 
 // Interceptors are destinations that hand messages on to others (spec sections
 // 7.9 and 9.1).
@@ -9,6 +13,35 @@ type Interceptors struct {
 	Composites    []CompositeDestination
 	// Filters are queues that take only some of what is sent to them, one for a queue.
 	Filters []QueueFilter
+	// Mirrors have what is sent to any queue sent to a topic, too.
+	Mirrors []MirroredQueues
+}
+
+// MirroredQueues are topics that get what is sent to all queues: for each the topic
+// Prefix + the queue's name + Postfix (ActiveMQ's mirroredQueue).
+type MirroredQueues struct {
+	// Prefix and Postfix are by default "VirtualTopic.Mirror." and none.
+	Prefix, Postfix string
+	// Temporary has temporary queues mirrored, too; default true.
+	Temporary bool
+	// KeptOnly leaves out what a composite of the queue's name only hands on; default
+	// false.
+	KeptOnly bool
+	// Source is "FILE:LINE".
+	Source string
+}
+
+// DefaultMirroredQueues is a mirroredQueue without attributes.
+func DefaultMirroredQueues() MirroredQueues {
+	return MirroredQueues{Prefix: "VirtualTopic.Mirror.", Temporary: true}
+}
+
+// wrong says why there can be no such topics; "": there can.
+func (m MirroredQueues) wrong() string {
+	if d := (message.Destination{Kind: message.Topic, Name: m.Prefix + "Q" + m.Postfix}); d.IsComposite() || d.IsPattern() || d.IsAdvisory() {
+		return fmt.Sprintf("prefix %q and postfix %q do not make the name of a topic, such as %q", m.Prefix, m.Postfix, d.Name)
+	}
+	return ""
 }
 
 // A QueueFilter lets into a queue what its selector selects, as the filter of a queue

@@ -44,6 +44,8 @@ func (w *walker) read(r role, e *element) {
 		w.defaultRedelivery(e)
 	case roleInterceptors:
 		w.interceptors(e)
+	case roleMirroredQueue:
+		w.mirroredQueue(e)
 	case roleVirtualTopic:
 		w.virtualTopic(e)
 	case roleComposite:
@@ -173,7 +175,7 @@ func (w *walker) broker(e *element) {
 	w.bool(e, "advisorySupport", &advisories)
 	w.cfg.NoAdvisories = !advisories
 	w.needScheduler(e)
-	w.virtualTopics(e)
+	w.builtInInterceptors(e)
 	w.joinAccess()
 	w.joinLimits()
 	if a, ok := e.given("dataDirectory"); ok && w.cfg.DataDir != Memory && !sameDir(a.value, w.cfg.DataDir) {

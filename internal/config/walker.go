@@ -26,6 +26,7 @@ const (
 	roleRedeliveryPolicy
 	roleDefaultRedelivery
 	roleInterceptors
+	roleMirroredQueue
 	roleVirtualTopic
 	roleComposite
 	roleDiscarding

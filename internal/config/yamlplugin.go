@@ -242,6 +242,38 @@ func (y yamlReader) queueFilters(name string) yamlKey {
 	})
 }
 
+// mirroredQueues are topics that get what is sent to all queues.
+func (y yamlReader) mirroredQueues(name string) yamlKey {
+	c := y.cfg
+	return listOf[MirroredQueues]{
+		fresh: DefaultMirroredQueues,
+		keys: func(y yamlReader, _ string, m *MirroredQueues) []yamlKey {
+			return []yamlKey{
+				y.text("prefix", &m.Prefix).says("What stands before the queue's name in the topic's; default VirtualTopic.Mirror."),
+				y.text("postfix", &m.Postfix).says("What stands behind it; default nothing."),
+				y.flag("temporary", &m.Temporary).says("Mirror temporary queues, too; default true."),
+				y.flag("keptOnly", &m.KeptOnly).says("Leave out what a composite destination only hands on; default false."),
+			}
+		},
+		source: func(m *MirroredQueues) string { return m.Source },
+	}.key(y, name, func() []MirroredQueues {
+		if c.Interceptors == nil {
+			return nil
+		}
+		return c.Interceptors.Mirrors
+	}, func(part string, node ast.Node, m MirroredQueues) {
+		if text := m.wrong(); text != "" {
+			y.fail(y.at(first(node), part, text))
+			return
+		}
+		m.Source = y.source(first(node))
+		if c.Interceptors == nil {
+			c.Interceptors = DefaultInterceptors()
+		}
+		c.Interceptors.Mirrors = append(c.Interceptors.Mirrors, m)
+	})
+}
+
 // forwardTo is the list of a composite destination's targets.
 func (y yamlReader) forwardTo(name string, d *CompositeDestination) yamlKey {
 	return listOf[ForwardTarget]{

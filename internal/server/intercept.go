@@ -31,5 +31,8 @@ func interceptors(c *config.Interceptors) broker.Interceptors {
 	for _, f := range c.Filters {
 		all.Filters = append(all.Filters, broker.Filter{Destination: f.Queue, Selector: f.Selector})
 	}
+	for _, m := range c.Mirrors {
+		all.Mirrors = append(all.Mirrors, broker.Mirror{Prefix: m.Prefix, Postfix: m.Postfix, Temporary: m.Temporary, KeptOnly: m.KeptOnly})
+	}
 	return all
 }
