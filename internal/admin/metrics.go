@@ -44,10 +44,10 @@ type collector struct {
 
 // brokerDescs are the metrics of the whole broker.
 type brokerDescs struct {
-	info, connections, memory, free, total, used, refusing, queues, paused, scheduled, topics, subscriptions *prometheus.Desc
-	transactions, waiting, waits, waitSeconds                                                                *prometheus.Desc
-	failures, discards                                                                                       *prometheus.Desc
-	events                                                                                                   map[broker.EventKind]*prometheus.Desc
+	info, connections, memory, free, total, used, refusing, aside, queues, paused, scheduled, topics, subscriptions *prometheus.Desc
+	transactions, waiting, waits, waitSeconds                                                                       *prometheus.Desc
+	failures, discards                                                                                              *prometheus.Desc
+	events                                                                                                          map[broker.EventKind]*prometheus.Desc
 }
 
 // destinationDescs are the metrics of a queue, or of a subscription.
@@ -84,6 +84,7 @@ var eventNames = map[broker.EventKind]struct{ name, help string }{
 	broker.Redriven:            {"nixie_redriven_total", "Dead letters brought back to where they failed."},
 	broker.Moved:               {"nixie_moved_total", "Messages that people moved to another destination."},
 	broker.Inconsistent:        {"nixie_store_inconsistencies_total", "Times that the store held fewer entries of a queue than it counted."},
+	broker.RecordDamaged:       {"nixie_store_damaged_records_total", "Records of the store that were damaged, and mended as far as can be."},
 	broker.TransactionTimedOut: {"nixie_transactions_timed_out_total", "Distributed transactions that took too long and were rolled back."},
 	broker.DestinationLost:     {"nixie_destinations_lost_total", "Destinations stopped after a commit that failed, and opened anew from the store."},
 }
@@ -106,6 +107,7 @@ func newCollector(s *surface) *collector {
 		waiting:       desc("nixie_producers_waiting", "Producers that wait for room now: at a destination's limit, or for the disk."),
 		waits:         desc("nixie_waits_total", "Sends and commits that had to wait for room."),
 		waitSeconds:   desc("nixie_wait_seconds_total", "How long they have waited together, but for those that still wait."),
+		aside:         desc("nixie_store_records_aside", "Damaged records of the store that are kept aside."),
 		queues:        desc("nixie_queues", "Queues that exist."),
 		paused:        desc("nixie_queues_paused", "Queues that someone has paused: they hand out nothing."),
 		scheduled:     desc("nixie_scheduled_messages", "Messages that wait for the time that their producer wants."),
@@ -165,6 +167,7 @@ func (c *collector) collectBroker(ch chan<- prometheus.Metric) {
 		gauge(ch, d.transactions, float64(n), state)
 	}
 	gauge(ch, d.scheduled, float64(b.ScheduledMessages()))
+	gauge(ch, d.aside, float64(b.RecordsAside()))
 	gauge(ch, d.memory, float64(b.MemoryBytes()))
 	if space, err := c.s.o.Space(); err == nil && space.TotalBytes > 0 {
 		gauge(ch, d.free, float64(space.FreeBytes))

@@ -182,7 +182,7 @@ func (d *destination) restoreHeld() error {
 	for lane, held := range d.b.branches.held(d.id) {
 		positions := slices.Sorted(maps.Keys(held))
 		for len(positions) > 0 {
-			page, err := d.b.o.Records.Page(d.id, records.Lane(lane), positions[0]-1, min(len(positions), heldPage))
+			page, err := d.stored(lane, positions[0]-1, min(len(positions), heldPage))
 			if err != nil {
 				return err
 			}

@@ -142,6 +142,7 @@ func New(o Options) (*Broker, error) {
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
 	b.lastID = o.Records.LastQueue(passingIDs)
 	err = b.openAll()
+	o.Records.OnMended(func(m records.Mended) { b.tell(Event{Kind: RecordDamaged, Destination: m.Destination, Text: m.Text}) })
 	if err == nil {
 		err = b.purgeBranches()
 	}
@@ -408,7 +409,7 @@ func (d *destination) erase() error {
 			if err := d.write(new(records.Batch)); err != nil { // what was handed over can be read then
 				return err
 			}
-			left, err := r.Page(d.id, records.Lane(lane), 0, extractEntries)
+			left, err := d.stored(lane, 0, extractEntries)
 			if err != nil || len(left) == 0 {
 				break // what cannot be read goes with the queue, but for its body
 			}

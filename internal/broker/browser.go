@@ -3,6 +3,7 @@ package broker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -85,7 +86,7 @@ func (d *destination) mixed(ctx context.Context, at Cursor, n int) (page []Peek,
 			return
 		}
 		var stored []records.Stored
-		if stored, err = d.b.o.Records.Page(d.id, records.Lane(at.Lane), at.After, n); err != nil {
+		if stored, err = d.stored(at.Lane, at.After, n); err != nil {
 			return
 		}
 		last := uint64(math.MaxUint64)
@@ -137,6 +138,10 @@ func peek(it *queue.Item) Peek {
 // their times as the machine has them.
 func (d *destination) inStore(ctx context.Context, at Cursor, n int) ([]Peek, error) {
 	stored, err := d.b.o.Records.Page(d.id, records.Lane(at.Lane), at.After, n)
+	if errors.Is(err, message.ErrCorrupt) { // its goroutine mends it
+		failed := d.do(ctx, func() { stored, err = d.stored(at.Lane, at.After, n) })
+		err = cmp.Or(failed, err)
+	}
 	if err != nil {
 		return nil, err
 	}

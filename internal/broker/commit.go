@@ -302,6 +302,8 @@ func (d *destination) event(e *queue.Effect) (Event, bool) {
 		ev.Message = e.Item.ID
 	}
 	switch kind {
+	case Inconsistent:
+		d.b.o.Records.CountAnew(d.id)
 	case Expired, Discarded:
 		ev.Copy = d.copyOf(kind, e.Item)
 	case MessageSent, MessageConsumed, NoConsumer:

@@ -26,6 +26,12 @@ const (
 // asideQueue keeps dead letters that nobody stores where they were to go (R-HQ-140).
 var asideQueue = message.Destination{Kind: message.Queue, Name: redelivery.DefaultDeadLetterQueue}
 
+// unreadable reports whether an error of reading says that a stored message is damaged, or
+// missing.
+func unreadable(err error) bool {
+	return errors.Is(err, message.ErrCorrupt) || errors.Is(err, message.ErrNotFound)
+}
+
 // transfer writes that an item leaves for another destination: out of here and in
 // there, with its story, in one batch (R-EDGE-01, R-EDGE-11).
 func (w *turnWriter) transfer(e *queue.Effect) {

@@ -141,15 +141,19 @@ func (d *destination) load() error {
 			d.machine.Restore(lane, r.Floor(d.id, records.Lane(lane)), n.Messages, n.Bytes)
 		}
 	}
-	producers, err := r.Producers(d.id)
+	var producers map[string]int64
+	var marks map[uint64]message.HandOut
+	var ids []records.MarkID
+	err := d.reading(func() (err error) {
+		if producers, err = r.Producers(d.id); err == nil {
+			marks, ids, err = r.Marks(d.id)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	d.machine.RestoreProducers(producers)
-	marks, ids, err := r.Marks(d.id)
-	if err != nil {
-		return err
-	}
 	all := make([]uint64, len(ids))
 	for i, id := range ids {
 		all[i] = uint64(id)
@@ -348,7 +352,10 @@ func (d *destination) onDisk(read func() (*message.Message, error)) (*message.Me
 	if err := d.write(new(records.Batch)); err != nil { // behind all that was handed over
 		return nil, fmt.Errorf("read a message of %s: %w", d.label(), err)
 	}
-	return read()
+	if m, err = read(); errors.Is(err, message.ErrNotFound) { // its entry is here
+		err = fmt.Errorf("%w: %w", message.ErrCorrupt, err)
+	}
+	return m, err
 }
 
 // orderPage has entries read for the machine. What is stored here by others is told
@@ -392,7 +399,7 @@ func (d *destination) orderSearch(lane uint8, after uint64, n int) {
 // entries reads up to n entries behind a position, of which it gives those below the
 // limit. It runs in the destination's goroutine.
 func (d *destination) entries(lane uint8, after, limit uint64, n int) (items []*queue.Item, read int, ok bool) {
-	stored, err := d.b.o.Records.Page(d.id, records.Lane(lane), after, n)
+	stored, err := d.stored(lane, after, n)
 	if err != nil {
 		d.failHere(fmt.Errorf("read %s: %w", d.label(), err))
 		return nil, 0, false
@@ -406,6 +413,29 @@ func (d *destination) entries(lane uint8, after, limit uint64, n int) (items []*
 		items[i] = queue.StoredItem(stored[i].Entry, stored[i].Counts, stored[i].HasCounts)
 	}
 	return items, read, true
+}
+
+// stored reads a page of entries. It runs in the destination's goroutine, or where there
+// is none, and mends what is damaged.
+func (d *destination) stored(lane uint8, after uint64, n int) (page []records.Stored, err error) {
+	err = d.reading(func() (err error) {
+		page, err = d.b.o.Records.Page(d.id, records.Lane(lane), after, n)
+		return err
+	})
+	return page, err
+}
+
+// reading reads records of the destination, and mends what is damaged: as stored does.
+func (d *destination) reading(read func() error) error {
+	return d.b.o.Records.Reading(d.name, d.settle, read)
+}
+
+// settle waits until all that the destination has changed so far is on disk.
+func (d *destination) settle() error {
+	if d.group != nil {
+		d.commit()
+	}
+	return cmp.Or(d.broken, d.write(new(records.Batch)))
 }
 
 func (d *destination) addReader(k *consumer, sel *selector.Selector) {
@@ -442,8 +472,14 @@ func (d *destination) orderTimes(x queue.Index, from queue.TimeKey, n int) {
 func (d *destination) pageTimes(x queue.Index, from queue.TimeKey, limit uint64, n int) {
 	by := map[queue.Index]records.Index{queue.ByDue: records.ByDue, queue.ByExpiration: records.ByExpiration}[x]
 	after := records.TimeKey{At: from.At, Lane: records.Lane(from.Lane), Position: from.Position}
-	page, last, end, err := d.b.o.Records.Times(d.id, by, after, n, func(k records.TimeKey) bool {
-		return k.Position < limit && !d.machine.Known(uint8(k.Lane), k.Position)
+	var page []records.Timed
+	var last records.TimeKey
+	var end bool
+	err := d.reading(func() (err error) {
+		page, last, end, err = d.b.o.Records.Times(d.id, by, after, n, func(k records.TimeKey) bool {
+			return k.Position < limit && !d.machine.Known(uint8(k.Lane), k.Position)
+		})
+		return err
 	})
 	if err != nil {
 		d.failHere(fmt.Errorf("read %s: %w", d.label(), err))

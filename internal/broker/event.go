@@ -44,6 +44,7 @@ const (
 	ProducerWaits                         // Producer of Connection still waits for room; Text tells
 	SubscriptionRemoved                   // the durable subscription that Spec names is gone; Count: how many consume the destination now
 	LetIn                                 // what Connection has sent went in above a destination's limit; Text tells
+	RecordDamaged                         // a record of the store was damaged; Text tells which, and what became of it
 	eventKinds                            // how many there are
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/nixiemq/nixie/internal/queue"
-	"github.com/nixiemq/nixie/internal/records"
 )
 
 // extractEntries is how many entries are looked at, and at the most taken, by one
@@ -88,7 +87,7 @@ func (d *destination) pageFor(e *queue.Extract) (end bool, err error) {
 	case !within && beyond == 0:
 		return true, nil
 	}
-	stored, err := d.b.o.Records.Page(d.id, records.Lane(e.Lane), e.After, extractEntries)
+	stored, err := d.stored(e.Lane, e.After, extractEntries)
 	if err != nil || !within && (len(stored) == 0 || stored[0].Entry.Position > e.Upto) {
 		return err == nil, err
 	}

@@ -72,7 +72,7 @@ type jobFor struct {
 // addJob puts a scheduled message into the unit, unless a job of its id waits already:
 // then a client has sent it once more, after a fail-over.
 func (u *unit) addJob(m *message.Message, staged uint64, size int32, tx string) error {
-	if _, err := u.b.o.Records.JobByID(m.ID.String()); err == nil {
+	if _, err := u.b.o.Records.JobByID(m.ID.String()); err == nil || errors.Is(err, message.ErrCorrupt) { // which is there as well
 		u.after = append(u.after, func() { u.b.tell(Event{Kind: Suppressed, Destination: m.Destination, Message: m.ID}) })
 		if staged != 0 {
 			u.batch.DropStaged(tx, staged)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/records"
+	"github.com/nixiemq/nixie/internal/redelivery"
 	"github.com/nixiemq/nixie/internal/schedule"
 )
 
@@ -128,6 +129,27 @@ func (s *scheduler) later(t records.JobTime, err error) {
 	})
 }
 
+// job reads a job, in the scheduler's goroutine, and mends it where it is damaged.
+func (s *scheduler) job(t records.JobTime) (j records.Job, err error) {
+	err = s.reading(func() (err error) { j, err = s.b.o.Records.JobAt(t); return err })
+	return j, err
+}
+
+// jobByID is job by the job's id.
+func (s *scheduler) jobByID(id string) (j records.Job, err error) {
+	err = s.reading(func() (err error) { j, err = s.b.o.Records.JobByID(id); return err })
+	return j, err
+}
+
+func (s *scheduler) reading(read func() error) error {
+	return s.b.o.Records.Reading(message.Destination{}, s.settle, read)
+}
+
+// settle waits until all that was changed so far is on disk.
+func (s *scheduler) settle() error {
+	return s.wait(func(done func(error)) { s.b.o.Records.Commit(new(records.Batch), done) })
+}
+
 // refill reads the next jobs from the store where none is known.
 func (s *scheduler) refill() {
 	if len(s.near) > 0 || s.all {
@@ -203,14 +225,14 @@ type firing struct {
 	bytes int
 	taken []records.JobTime // jobs of the batch, as they were
 	next  []records.JobTime // jobs that the batch leaves or makes
-	gone  []Event
+	told  []Event
 }
 
 // take puts a job into the batch. One that has gone, or is due at another time by
 // now, is passed over.
 func (f *firing) take(t records.JobTime) error {
 	b := f.s.b
-	j, err := b.o.Records.Job(t.Sequence)
+	j, err := f.s.job(t)
 	if errors.Is(err, message.ErrNotFound) || err == nil && j.Due != t.Due {
 		return nil
 	}
@@ -218,7 +240,10 @@ func (f *firing) take(t records.JobTime) error {
 		return err
 	}
 	m, err := b.o.Records.JobMessage(&j)
-	if err != nil {
+	switch {
+	case unreadable(err):
+		return f.deadLetter(t, &j, err)
+	case err != nil:
 		return err
 	}
 	p := plan(&j)
@@ -251,7 +276,7 @@ func (f *firing) deliver(j *records.Job, m *message.Message) error {
 	copies, err := b.expand(out, "")
 	switch {
 	case errors.Is(err, message.ErrNotFound):
-		f.gone = append(f.gone, Event{Kind: Discarded, Destination: j.Destination, Message: out.ID, Text: "scheduled for a destination that is gone"})
+		f.told = append(f.told, Event{Kind: Discarded, Destination: j.Destination, Message: out.ID, Text: "scheduled for a destination that is gone"})
 		return nil
 	case err != nil:
 		return fmt.Errorf("scheduled job %s for %s: %w", j.ID, j.Destination, err)
@@ -260,6 +285,28 @@ func (f *firing) deliver(j *records.Job, m *message.Message) error {
 	for _, c := range copies {
 		f.u.add(c, out)
 	}
+	return nil
+}
+
+// deadLetter makes a dead letter of a job whose message cannot be read, as it lies.
+func (f *firing) deadLetter(t records.JobTime, j *records.Job, reason error) error {
+	b := f.s.b
+	was := &message.Message{ID: message.ID{Text: j.ID}, Persistent: true, Priority: message.DefaultPriority}
+	dead := *was
+	dead.OriginalDestination, dead.Destination = j.Destination, b.policy(j.Destination).Rules.DeadLetter.Target(j.Destination, redelivery.Subscription{})
+	dead.Added = map[string]any{FailureCause: redelivery.UndispatchableCause(reason.Error()), DeliveryAttempts: int64(0)}
+	copies, err := b.expand(&dead, "")
+	if err != nil {
+		return err
+	}
+	for _, c := range copies {
+		f.u.add(c, was)
+	}
+	f.u.staged(was, j.Sequence, j.SizeBytes, j.ID)
+	f.u.batch.DropJobAlone(j)
+	f.taken = append(f.taken, t)
+	f.told = append(f.told, Event{Kind: DeadLettered, Destination: j.Destination, Message: was.ID, Text: dead.Destination.String(),
+		Cause: dead.Added[FailureCause].(string)})
 	return nil
 }
 
@@ -291,7 +338,7 @@ func (f *firing) commit(ctx context.Context) {
 	for _, t := range f.next {
 		f.s.add(t)
 	}
-	for _, e := range f.gone {
+	for _, e := range f.told {
 		f.s.b.tell(e)
 	}
 }

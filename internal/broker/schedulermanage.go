@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (s *scheduler) each(r jobRange, f func([]records.Job) error) error {
 		}
 		var page []records.Job
 		for _, t := range times {
-			j, err := rec.Job(t.Sequence)
+			j, err := s.job(t)
 			switch {
 			case err == nil && j.Due == t.Due:
 				page = append(page, j)
@@ -154,7 +155,10 @@ func (s *scheduler) browse(replyTo message.Destination, r jobRange) error {
 		for i := range page {
 			j := &page[i]
 			m, err := b.o.Records.JobMessage(j)
-			if err != nil {
+			switch {
+			case unreadable(err):
+				continue // it becomes a dead letter when its time has come
+			case err != nil:
 				return err
 			}
 			c := b.browsed(j, m, replyTo)
@@ -191,7 +195,7 @@ func (b *Broker) browsed(j *records.Job, m *message.Message, replyTo message.Des
 
 // remove deletes a job by its id; ErrNotFound where there is none.
 func (s *scheduler) remove(id string) (records.Job, error) {
-	j, err := s.b.o.Records.JobByID(id)
+	j, err := s.jobByID(id)
 	if err != nil {
 		return j, err
 	}
@@ -249,10 +253,17 @@ func (b *Broker) Scheduled(after ScheduledCursor, n int) (page []ScheduledMessag
 		return nil, 0, err
 	}
 	for _, t := range times {
-		j, err := rec.Job(t.Sequence)
+		j, err := rec.JobAt(t)
+		if errors.Is(err, message.ErrCorrupt) && b.scheduler != nil { // its goroutine mends it
+			failed := b.scheduler.do(b.ctx, func() { j, err = b.scheduler.job(t) })
+			err = cmp.Or(failed, err)
+		}
 		if err == nil {
 			var m *message.Message
-			if m, err = rec.JobMessage(&j); err == nil {
+			if m, err = rec.JobMessage(&j); unreadable(err) {
+				m, err = &message.Message{ID: message.ID{Text: j.ID}, Destination: j.Destination}, nil // a dead letter, when its time has come
+			}
+			if err == nil {
 				page = append(page, ScheduledMessage{Job: j, Message: m})
 			}
 		}
@@ -265,6 +276,9 @@ func (b *Broker) Scheduled(after ScheduledCursor, n int) (page []ScheduledMessag
 
 // ScheduledMessages is how many scheduled messages there are.
 func (b *Broker) ScheduledMessages() int64 { return b.o.Records.Jobs().Messages }
+
+// RecordsAside is how many damaged records of the store are kept aside.
+func (b *Broker) RecordsAside() int64 { return b.o.Records.SetAside() }
 
 // RemoveScheduled deletes a scheduled message by the id of its job; ErrNotFound where
 // there is none.

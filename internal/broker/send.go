@@ -376,7 +376,7 @@ func (c *Connection) scheduledAlready(ctx context.Context, m *message.Message) (
 	}
 	var failed error
 	err = c.b.scheduler.do(ctx, func() {
-		if _, failed = c.b.o.Records.JobByID(m.ID.String()); errors.Is(failed, message.ErrNotFound) {
+		if _, failed = c.b.scheduler.jobByID(m.ID.String()); errors.Is(failed, message.ErrNotFound) {
 			known, failed = c.firedAlready(ctx, m)
 		} else {
 			known = failed == nil

@@ -422,6 +422,10 @@ func (t *transaction) header(s *heldSend) (*message.Message, error) {
 		return s.message, nil
 	}
 	m, err := t.b.o.Records.Header(&message.Entry{Body: s.staged, SizeBytes: s.size})
+	if unreadable(err) { // it is among the dead letters as it lies: where it was to go, nobody knows
+		t.b.tell(Event{Kind: RecordDamaged, Destination: asideQueue, Text: fmt.Sprintf("a message that transaction %s sends cannot be read, and goes to %s: %v", t.id, asideQueue, err)})
+		return &message.Message{ID: message.ID{Text: fmt.Sprintf("ID:damaged-%d", s.staged)}, Destination: asideQueue, Persistent: true, Priority: message.DefaultPriority}, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("transaction %s: %w", t.id, err)
 	}

@@ -26,8 +26,8 @@ type Entry struct {
 	// the process, although they may be in the store for want of memory.
 	Transient  bool
 	Expiration int64 // Unix milliseconds; 0: never
-	// Group is the JMSXGroupID; "": the message is in no group. Mark is 1 where its
-	// JMSXGroupSeq is 1, -1 where that is negative, else 0.
+	// Group is the JMSXGroupID; "": the message is in no group. Mark is GroupStart,
+	// GroupEnd, or 0.
 	Group string
 	Mark  int8
 	// Out is how the entry was handed out in the very batch that stored it.
@@ -35,6 +35,26 @@ type Entry struct {
 	// Overlay is what changed about the message since its body was stored.
 	Overlay *Overlay
 }
+
+// NewEntry is the entry of a message as it was sent, stored under its position.
+func NewEntry(position uint64, m *Message) Entry {
+	e := Entry{Position: position, Body: position, ID: m.ID, SizeBytes: int32(m.SizeBytes()), Priority: m.Priority,
+		Persistent: m.Persistent, Expiration: m.Expiration, Group: m.GroupID}
+	switch {
+	case m.GroupID == "":
+	case m.GroupSequence < 0:
+		e.Mark = GroupEnd
+	case m.GroupSequence == 1:
+		e.Mark = GroupStart
+	}
+	return e
+}
+
+// The marks of Entry.Mark.
+const (
+	GroupStart int8 = 1  // JMSXGroupSeq is 1
+	GroupEnd   int8 = -1 // JMSXGroupSeq is negative
+)
 
 // Counts are what a queue knows about the deliveries of an entry that came back
 // at least once. The zero value is an entry of which nothing is known.

@@ -2,6 +2,8 @@ package queue
 
 import (
 	lru "container/list"
+
+	"github.com/nixiemq/nixie/internal/message"
 )
 
 // A group is the messages of one JMSXGroupID: they go to one consumer, its owner,
@@ -86,7 +88,7 @@ func (m *Machine) bind(it *Item, c *Consumer) (first bool) {
 	case g.owner == c:
 		m.groups.recent.MoveToFront(g.recent)
 	}
-	if it.Mark == GroupEnd {
+	if it.Mark == message.GroupEnd {
 		m.unbind(g)
 		m.lookAgain(g)
 		m.forgetIdle(g)
@@ -95,16 +97,10 @@ func (m *Machine) bind(it *Item, c *Consumer) (first bool) {
 	return first
 }
 
-// The marks of message.Entry.Mark.
-const (
-	GroupStart int8 = 1  // JMSXGroupSeq is 1
-	GroupEnd   int8 = -1 // JMSXGroupSeq is negative
-)
-
 // startsAnew reports whether an item gives its group to whoever gets it. One that
 // comes back has done so before.
 func startsAnew(it *Item) bool {
-	return it.Mark == GroupStart && it.HandOuts == 0 && it.Failures == 0
+	return it.Mark == message.GroupStart && it.HandOuts == 0 && it.Failures == 0
 }
 
 func (m *Machine) unbind(g *group) {

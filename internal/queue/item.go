@@ -110,25 +110,7 @@ const (
 
 // NewItem makes an item of a message that has just arrived.
 func NewItem(position uint64, m *message.Message) *Item {
-	it := &Item{Message: m}
-	it.Entry = message.Entry{
-		Position:   position,
-		Body:       position,
-		ID:         m.ID,
-		SizeBytes:  int32(m.SizeBytes()),
-		Priority:   m.Priority,
-		Persistent: m.Persistent,
-		Expiration: m.Expiration,
-		Group:      m.GroupID,
-	}
-	switch {
-	case m.GroupID == "":
-	case m.GroupSequence < 0:
-		it.Mark = GroupEnd
-	case m.GroupSequence == 1:
-		it.Mark = GroupStart
-	}
-	return it
+	return &Item{Entry: message.NewEntry(position, m), Message: m}
 }
 
 // StoredItem makes an item of what the store has of it. Counts go before what the

@@ -144,6 +144,9 @@ func (a *audit) record(of kind, transient bool, k []byte, f *reader) bool {
 			a.kept[s.Sequence] = true
 		}
 		return ok
+	case kindAside:
+		_, _, ok := decodeAside(f)
+		return ok
 	case kindFloor:
 		_, ok := decodeFloor(f)
 		return ok

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -35,12 +36,12 @@ func unseal(k, v []byte) ([]byte, error) {
 		return nil, corrupt(k)
 	}
 	if v[0] != formatVersion {
-		return nil, fmt.Errorf("%s is of format %d: %w", describe(k), v[0], message.ErrCorrupt)
+		return nil, &Damaged{key: bytes.Clone(k), text: fmt.Sprintf("is of format %d", v[0])}
 	}
 	return v[1:n], nil
 }
 
-func corrupt(k []byte) error { return fmt.Errorf("%s: %w", describe(k), message.ErrCorrupt) }
+func corrupt(k []byte) error { return &Damaged{key: bytes.Clone(k)} }
 
 // A reader takes fields from the front of b. After the first field that is not
 // there it is bad, and gives zero values.

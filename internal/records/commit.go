@@ -1,6 +1,7 @@
 package records
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -129,7 +130,10 @@ func (r *Records) readMissingLocked(b *Batch) error {
 		case i > 0 && k == c.missing[i-1]:
 			n = c.read[i-1]
 		default:
-			n, err = r.readReferences(k)
+			var d *Damaged
+			if n, err = r.readReferences(k); errors.As(err, &d) {
+				n, err = r.mendReferences(b, d)
+			}
 		}
 		failed = err
 		c.read = append(c.read, n)

@@ -22,6 +22,7 @@ type queueState struct {
 	lanes     []laneState // those ever used, in no order; few
 	durable   bool        // there may be durable records
 	transient bool        // there may be transient ones
+	counted   bool        // Open found its counter
 	batch     uint64      // the batch that last changed a durable count
 }
 

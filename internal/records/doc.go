@@ -43,6 +43,7 @@
 //	k id                  the same by its id                          Put, Delete
 //	p seq                 prepared transaction                        Put, Delete
 //	i seq number          part of one: its sends and acks             Put, Delete
+//	z key                 a damaged record, by its key                Put
 //	t e… d… y… m… b… r… l… the same of what ends with the process      DeleteRange at Open
 //
 // Entries are in arrival order within a lane because positions are. A page of

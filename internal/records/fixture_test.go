@@ -142,6 +142,10 @@ func fullQueue(id QueueID) QueueInfo {
 	}
 }
 
+func plainQueue(id QueueID) QueueInfo {
+	return QueueInfo{ID: id, Destination: message.Destination{Kind: message.Queue, Name: "ORDERS"}, Created: 1780000000000}
+}
+
 func fullPrepared() *Prepared {
 	one := Holder{Consumer: "ID:c:1:1", Connection: "ID:c", ClientID: "client-1", Address: "tcp://10.0.0.1:4711", Protocol: "openwire"}
 	two := one

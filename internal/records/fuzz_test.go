@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/store"
 )
 
 // again decodes fields of a kind and encodes what it found; nil where they are
@@ -69,6 +70,16 @@ var again = map[kind]func(f []byte) []byte{
 		var p Prepared
 		return valid(decodePrepared(&reader{b: f}, &p), func() []byte { return appendPrepared(nil, &p) })
 	},
+	kindAside: func(f []byte) []byte {
+		r := &reader{b: f}
+		raw, recount, ok := decodeAside(r)
+		return valid(ok, func() []byte {
+			if recount {
+				return append([]byte{1}, raw...)
+			}
+			return append([]byte{0}, raw...)
+		})
+	},
 	kindPart: func(f []byte) []byte {
 		var p Prepared
 		return valid(decodePart(&reader{b: f}, &p), func() []byte { return appendPart(nil, p.Sends, p.Acks) })
@@ -114,6 +125,38 @@ func FuzzFields(f *testing.F) {
 		}
 		if !bytes.Equal(fields, kept) {
 			t.Error("decoding changed its input")
+		}
+	})
+}
+
+// Whatever is in the place of a record, the store is opened and read, unless it is that of
+// the store itself.
+func FuzzDamage(f *testing.F) {
+	for which := range uint8(30) {
+		f.Add(which, []byte{})
+		f.Add(which, []byte{formatVersion, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	}
+	f.Fuzz(func(t *testing.T, which uint8, value []byte) {
+		w := newWard(t)
+		var keys [][]byte
+		if err := w.shard.Scan([]byte{0}, []byte{byte(kindMeta)}, func(k, _ []byte) bool {
+			keys = append(keys, bytes.Clone(k))
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		k := keys[int(which)%len(keys)]
+		for _, v := range [][]byte{value, seal(k, append([]byte{formatVersion}, value...))} {
+			put(t, w.shard, func(b *store.Batch) {
+				b.Delete(k)
+				if of := kind(k[0]); of == kindEntry || of == kindBody || of == kindPiece {
+					b.PutOnce(k, v)
+				} else {
+					b.Put(k, v)
+				}
+			})
+			w.reopen()
+			w.readAll()
 		}
 	})
 }

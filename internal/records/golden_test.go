@@ -24,6 +24,8 @@ var writeGolden = flag.Bool("write-golden", false, "write the golden files that 
 var goldenKeys = map[string][]byte{
 	"meta":              []byte("v"),
 	"queue":             appendQueueKey(nil, false, kindQueue, 7),
+	"queue-plain":       appendQueueKey(nil, false, kindQueue, 8),
+	"set-aside":         append([]byte{byte(kindAside)}, appendEntryKey(nil, false, kindEntry, 7, 5, 9)...),
 	"entry":             appendEntryKey(nil, false, kindEntry, 7, 2, 12),
 	"entry-plain":       appendEntryKey(nil, false, kindEntry, 7, 5, 11),
 	"entry-transient":   appendEntryKey(nil, true, kindEntry, 7, 5, 13),
@@ -84,6 +86,8 @@ func goldenShard(t *testing.T) store.Shard {
 	passing.Transient = true
 	commit(t, r, func(b *Batch) {
 		b.PutQueue(fullQueue(7))
+		b.PutQueue(plainQueue(8))
+		b.setAside(appendEntryKey(nil, false, kindEntry, 7, 5, 9), []byte("what was there"), true)
 		b.PutMessage(10, m, 3)
 		b.PutMessage(11, plain, 1)
 		b.PutTransientMessage(13, plain)
@@ -186,7 +190,7 @@ func TestGoldenStoreIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]QueueInfo{fullQueue(7)}, r.Queues()); d != "" {
+	if d := cmp.Diff([]QueueInfo{fullQueue(7), plainQueue(8)}, r.Queues()); d != "" {
 		t.Errorf("queues (-want +got):\n%s", d)
 	}
 	page, err := r.Page(7, 2, 0, 9)

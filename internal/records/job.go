@@ -90,12 +90,17 @@ func (b *Batch) MoveJob(j *Job, was int64) {
 	b.putJob(j)
 }
 
-// DropJob deletes a job, as it is stored, and its message.
-func (b *Batch) DropJob(j *Job) {
+// DropJobAlone deletes a job, as it is stored. Its message stays.
+func (b *Batch) DropJobAlone(j *Job) {
 	b.physical.Delete(b.seqKey(false, kindJob, j.Sequence))
 	b.physical.Delete(b.jobDueKey(j.Due, j.Sequence))
 	b.physical.Delete(b.jobIDKey(j.ID))
 	b.event(event{kind: eventCount, queue: jobsQueue, n: -1, size: j.SizeBytes})
+}
+
+// DropJob deletes a job, as it is stored, and its message.
+func (b *Batch) DropJob(j *Job) {
+	b.DropJobAlone(j)
 	if pieces(j.SizeBytes, MinChunkBytes) > 0 { // it may be in pieces
 		b.event(event{kind: eventFree, seq: j.Sequence, size: j.SizeBytes})
 		return
@@ -128,9 +133,9 @@ func (r *Records) JobTimes(after JobTime, until int64, n int) ([]JobTime, error)
 	if n < 1 || until < after.Due {
 		return nil, nil
 	}
-	err := r.scan(lo, hi, 17, n, func(k []byte, f *reader) bool {
+	err := r.scanKeys(lo, hi, 17, n, func(k []byte) bool {
 		all = append(all, JobTime{Due: int64(uint64At(k, 1)), Sequence: uint64At(k, 9)})
-		return f.done()
+		return true // hi leaves out what is no time
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the times of jobs: %w", err)
@@ -152,22 +157,51 @@ func (r *Records) Job(seq uint64) (Job, error) {
 	return j, nil
 }
 
+// JobAt is Job by a place in the order in which jobs are due. A job that has one, and is
+// not there, is message.ErrCorrupt.
+func (r *Records) JobAt(t JobTime) (Job, error) {
+	j, err := r.Job(t.Sequence)
+	if !errors.Is(err, message.ErrNotFound) {
+		return j, err
+	}
+	if _, gone := r.shard.Get(appendJobDueKey(nil, t.Due, t.Sequence)); gone == nil {
+		err = &Damaged{key: appendSeqKey(nil, false, kindJob, t.Sequence), text: "is missing"}
+	}
+	return j, err
+}
+
 // JobByID finds a job by its id; message.ErrNotFound where there is none.
 func (r *Records) JobByID(id string) (Job, error) {
 	k := appendJobIDKey(nil, id)
 	fields, err := r.get(k)
-	if err != nil {
-		if errors.Is(err, message.ErrNotFound) {
-			err = fmt.Errorf("scheduled job %s: %w", id, message.ErrNotFound)
-		}
-		return Job{}, err
-	}
 	f := reader{b: fields}
 	seq := f.uvarint()
-	if !f.done() {
-		return Job{}, corrupt(k)
+	switch {
+	case errors.Is(err, message.ErrCorrupt), err == nil && !f.done():
+		return r.jobNamed(id)
+	case errors.Is(err, message.ErrNotFound):
+		return Job{}, fmt.Errorf("scheduled job %s: %w", id, message.ErrNotFound)
+	case err != nil:
+		return Job{}, err
 	}
 	return r.Job(seq)
+}
+
+// jobNamed finds a job by its id among all: the record that leads to it is damaged.
+func (r *Records) jobNamed(id string) (found Job, err error) {
+	prefix := []byte{byte(kindJob)}
+	err = r.shard.Scan(prefix, successor(prefix), func(k, v []byte) bool {
+		fields, bad := unseal(k, v)
+		j := Job{}
+		if bad == nil && len(k) == 9 && decodeJob(&reader{b: fields}, &j) && j.ID == id {
+			found, found.Sequence = j, uint64At(k, 1)
+		}
+		return found.Sequence == 0
+	})
+	if err == nil && found.Sequence == 0 {
+		err = fmt.Errorf("scheduled job %s: %w", id, message.ErrNotFound)
+	}
+	return found, err
 }
 
 // JobMessage reads the message of a job.

@@ -29,6 +29,7 @@ const (
 	kindJobID     kind = 'k'
 	kindPrepared  kind = 'p'
 	kindPart      kind = 'i'
+	kindAside     kind = 'z'
 	kindTransient kind = 't'
 )
 
@@ -38,7 +39,7 @@ var kindNames = map[kind]string{
 	kindReference: "reference", kindStaged: "staged", kindAttempt: "attempt", kindMark: "mark", kindProducer: "producer",
 	kindCounter: "counter", kindFloor: "floor", kindJob: "job", kindJobDue: "due job", kindJobID: "job id",
 	kindPrepared: "prepared transaction", kindPart: "prepared part",
-	kindDue: "due", kindExpiry: "expiry",
+	kindDue: "due", kindExpiry: "expiry", kindAside: "set aside",
 }
 
 // keyBytes is room for any key but that of a producer.
@@ -106,19 +107,32 @@ func successor(prefix []byte) []byte {
 // uint64At reads the integer of a key whose length the caller has checked.
 func uint64At(k []byte, at int) uint64 { return binary.BigEndian.Uint64(k[at:]) }
 
-// describe names a key in an error: its kind in words, then the key in hex.
+// describe names a key in an error: its kind in words, the key in hex, and what it is
+// the key of.
 func describe(k []byte) string {
-	name, of := "", kind(0)
+	name, of, rest := "", kind(0), k
 	if len(k) > 0 {
 		of = kind(k[0])
 	}
 	if of == kindTransient && len(k) > 1 {
-		name, of = "transient ", kind(k[1])
+		name, of, rest = "transient ", kind(k[1]), k[1:]
 	}
-	if word, ok := kindNames[of]; ok {
-		return fmt.Sprintf("%s%s record %x", name, word, k)
+	word, ok := kindNames[of]
+	if !ok {
+		return fmt.Sprintf("record %x", k)
 	}
-	return fmt.Sprintf("record %x", k)
+	text := fmt.Sprintf("%s%s record %x", name, word, k)
+	switch n := len(rest); of {
+	case kindEntry, kindCounts:
+		if n == 14 {
+			text += fmt.Sprintf(" (queue %d, lane %d, position %d)", queueAt(rest), rest[5], uint64At(rest, 6))
+		}
+	case kindQueue, kindMark, kindProducer, kindCounter, kindFloor, kindDue, kindExpiry:
+		if n >= 5 {
+			text += fmt.Sprintf(" (queue %d)", queueAt(rest))
+		}
+	}
+	return text
 }
 
 // queueAt reads the queue of a key whose length the caller has checked.

@@ -29,7 +29,7 @@ func (r *Records) loadMeta() error {
 	v, err := r.shard.Get(k)
 	if errors.Is(err, store.ErrNotFound) {
 		r.next.Store(firstSequence)
-		return nil
+		return r.checkEmpty()
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", describe(k), err)
@@ -40,15 +40,29 @@ func (r *Records) loadMeta() error {
 	}
 	fields, err := unseal(k, v)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %s", err, metaRemedy)
 	}
 	reserved, chunk, ok := decodeMeta(&reader{b: fields})
 	if !ok {
-		return corrupt(k)
+		return fmt.Errorf("%w: %s", corrupt(k), metaRemedy)
 	}
 	r.next.Store(reserved)
 	r.chunk = chunk
 	return nil
+}
+
+// metaRemedy is what can be done where the record of the store itself is not there.
+const metaRemedy = "it says which numbers were given and how bodies were cut, and cannot be made anew; " +
+	"put back a copy of the whole data directory"
+
+// checkEmpty refuses a store that has records, but not that of the store itself.
+func (r *Records) checkEmpty() error {
+	any := false
+	err := r.shard.Scan([]byte{0}, []byte{0xff}, func(_, _ []byte) bool { any = true; return false })
+	if err == nil && any {
+		err = fmt.Errorf("%s is missing, and there are others: %w: %s", describe([]byte{byte(kindMeta)}), message.ErrCorrupt, metaRemedy)
+	}
+	return err
 }
 
 // Next gives the first of n fresh sequences. They are the broker's, for entries,

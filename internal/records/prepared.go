@@ -1,8 +1,10 @@
 package records
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
 )
@@ -237,6 +239,7 @@ func decodePart(r *reader, p *Prepared) bool {
 func (r *Records) loadPrepared() error {
 	prefix := []byte{byte(kindPrepared)}
 	at := map[uint64]int{}
+	r.prepared = nil
 	err := r.scan(prefix, successor(prefix), 9, 0, func(k []byte, f *reader) bool {
 		p := Prepared{Sequence: uint64At(k, 1)}
 		ok := decodePrepared(f, &p)
@@ -248,21 +251,23 @@ func (r *Records) loadPrepared() error {
 		return err
 	}
 	seen := make([]int, len(r.prepared))
+	var headless error
 	prefix = []byte{byte(kindPart)}
 	err = r.scan(prefix, successor(prefix), 13, 0, func(k []byte, f *reader) bool {
 		i, ok := at[uint64At(k, 1)]
 		if !ok {
-			return false
+			headless = &Damaged{key: appendSeqKey(nil, false, kindPrepared, uint64At(k, 1)), text: "is missing"}
+			return true
 		}
 		seen[i]++
 		return decodePart(f, &r.prepared[i])
 	})
-	if err != nil {
+	if err = cmp.Or(err, headless); err != nil {
 		return err
 	}
 	for i := range r.prepared {
 		if p := &r.prepared[i]; seen[i] != p.parts {
-			return fmt.Errorf("prepared transaction %s has %d parts, want %d: %w", p.XID, seen[i], p.parts, message.ErrCorrupt)
+			return &Damaged{key: appendSeqKey(nil, false, kindPrepared, p.Sequence), text: fmt.Sprintf("names %d parts, of which %d are there", p.parts, seen[i])}
 		}
 	}
 	return nil
@@ -272,13 +277,26 @@ func (r *Records) loadPrepared() error {
 // were, and have left a record, in the order in which they were prepared.
 func (r *Records) Prepared() []Prepared { return r.prepared }
 
-// keptStaged are the staged messages that belong to prepared transactions.
-func (r *Records) keptStaged() map[uint64]bool {
-	kept := map[uint64]bool{}
+// keptStaged are the staged messages that belong to prepared transactions, with their sizes.
+func (r *Records) keptStaged() map[uint64]int32 {
+	kept := map[uint64]int32{}
 	for i := range r.prepared {
 		for _, s := range r.prepared[i].Sends {
-			kept[s.Sequence] = true
+			kept[s.Sequence] = s.SizeBytes
 		}
 	}
 	return kept
+}
+
+// nameAgain gives a staged message back to its prepared transaction, of which the part
+// that named it was damaged. It reports whether there is one.
+func (r *Records) nameAgain(tx string, seq uint64, size int32) bool {
+	for i := range r.prepared {
+		if p := &r.prepared[i]; p.Outcome == InDoubt && p.XID.String() == tx {
+			p.Sends = append(p.Sends, PreparedSend{Sequence: seq, SizeBytes: size})
+			slices.SortFunc(p.Sends, func(a, b PreparedSend) int { return cmp.Compare(a.Sequence, b.Sequence) })
+			return true
+		}
+	}
+	return false
 }

@@ -14,6 +14,9 @@ type QueueID uint32
 // where the destination is prioritized, and DefaultLane for all messages else.
 type Lane uint8
 
+// lastLane is the highest that there is.
+const lastLane Lane = 9
+
 // DefaultLane is the lane of every message of a queue without priorities: that
 // of message.DefaultPriority, so that a queue can be prioritized later.
 const DefaultLane Lane = 9 - message.DefaultPriority

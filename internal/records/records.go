@@ -61,12 +61,18 @@ type Records struct {
 	mu      sync.Mutex
 	queues  map[QueueID]*queueState
 	dropped dropped
+
+	aside   atomic.Int64 // damaged records that are kept aside
+	telling sync.Mutex
+	listen  func(Mended) // guarded by telling, as untold is: what was mended before anyone listened
+	untold  []Mended
 }
 
 // Open reads what is known of the queues in a shard: not their messages. It
 // deletes what was not to outlive the process before, and bodies of transactions
 // that were neither committed nor prepared. It returns when that is on disk, or when ctx ends.
-// A store of a newer format is refused with message.ErrState.
+// A store of a newer format is refused with message.ErrState. Single records that are
+// damaged are mended (Reading), but for that of the store itself.
 func Open(ctx context.Context, shard store.Shard, o Options) (*Records, error) {
 	r := &Records{
 		shard: shard, chunk: cmp.Or(o.ChunkBytes, DefaultChunkBytes), batchBytes: o.BatchBytes, stride: cmp.Or(o.stride, strideDefault),
@@ -76,13 +82,11 @@ func Open(ctx context.Context, shard store.Shard, o Options) (*Records, error) {
 	if r.chunk < MinChunkBytes || r.chunk > MaxChunkBytes {
 		return nil, fmt.Errorf("chunk size %d is not from %d to %d: %w", r.chunk, MinChunkBytes, MaxChunkBytes, message.ErrInvalid)
 	}
-	for _, step := range []func() error{r.loadMeta, r.loadQueues, r.loadCounters, r.loadFloors, r.loadPrepared} {
-		if err := step(); err != nil {
+	for _, step := range []func() error{r.loadMeta, r.loadQueues, r.loadCounters, r.loadFloors, r.adopt, r.loadPrepared, r.loadAside,
+		func() error { return r.sweep(ctx) }} {
+		if err := r.Reading(message.Destination{}, settled, step); err != nil {
 			return nil, fmt.Errorf("open records: %w", err)
 		}
-	}
-	if err := r.sweep(ctx); err != nil {
-		return nil, fmt.Errorf("open records: %w", err)
 	}
 	return r, nil
 }
@@ -92,6 +96,7 @@ func (r *Records) BatchBytes() int { return r.batchBytes }
 
 func (r *Records) loadQueues() error {
 	prefix := []byte{byte(kindQueue)}
+	r.found = nil
 	return r.scan(prefix, successor(prefix), 5, 0, func(k []byte, f *reader) bool {
 		i := QueueInfo{ID: queueAt(k)}
 		ok := decodeQueue(f, &i)
@@ -105,7 +110,7 @@ func (r *Records) loadCounters() error {
 	prefix := []byte{byte(kindCounter)}
 	return r.scan(prefix, successor(prefix), 5, 0, func(k []byte, f *reader) bool {
 		s := r.queueLocked(queueAt(k))
-		s.durable = true
+		s.durable, s.counted = true, true
 		return decodeCounter(f, func(l Lane, c Count) { s.lane(l).durable = c })
 	})
 }
@@ -130,11 +135,8 @@ func (r *Records) sweep(ctx context.Context) error {
 	prefix := []byte{byte(kindStaged)}
 	err := r.scan(prefix, successor(prefix), 9, 0, func(k []byte, f *reader) bool {
 		seq := uint64At(k, 1)
-		size, _, ok := decodeStaged(f)
-		if kept[seq] {
-			if pieces(size, r.chunk) > 0 {
-				r.staged[seq] = size
-			}
+		size, tx, ok := decodeStaged(f)
+		if _, named := kept[seq]; !ok || named || r.nameAgain(tx, seq, size) {
 			return ok
 		}
 		b.physical.Delete(b.seqKey(false, kindStaged, seq))
@@ -151,6 +153,11 @@ func (r *Records) sweep(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	for seq, size := range r.keptStaged() {
+		if pieces(size, r.chunk) > 0 {
+			r.staged[seq] = size
+		}
 	}
 	transient := []byte{byte(kindTransient)}
 	b.physical.DeleteRange(transient, successor(transient))
@@ -190,6 +197,19 @@ func (r *Records) get(k []byte) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", describe(k), err)
 	}
 	return unseal(k, v)
+}
+
+// scanKeys gives the keys in [lo, hi) to f that have length bytes, until it has taken n:
+// those of an index, whose values say nothing and need not be what they were. f returns
+// false for one that cannot be ours, and is passed over.
+func (r *Records) scanKeys(lo, hi []byte, length, n int, f func(k []byte) bool) error {
+	seen := 0
+	return r.shard.Scan(lo, hi, func(k, _ []byte) bool {
+		if len(k) == length && f(k) {
+			seen++
+		}
+		return seen < n
+	})
 }
 
 // scan gives the fields of each record in [lo, hi) to f, at most n if that is not

@@ -56,7 +56,7 @@ func decodeAttempt(r *reader, a *message.Attempt) bool {
 }
 
 // Story reads the lines of a story, by number. A story of which there is no line
-// is empty.
+// is empty. A line that is damaged says so.
 func (r *Records) Story(story uint64) ([]message.Attempt, error) {
 	attempts, err := r.story(story, false)
 	if err != nil || len(attempts) > 0 {
@@ -68,11 +68,21 @@ func (r *Records) Story(story uint64) ([]message.Attempt, error) {
 func (r *Records) story(story uint64, transient bool) ([]message.Attempt, error) {
 	lo := appendSeqKey(make([]byte, 0, keyBytes), transient, kindAttempt, story)
 	var attempts []message.Attempt
-	err := r.scan(lo, successor(lo), len(lo)+4, 0, func(k []byte, f *reader) bool {
-		a := message.Attempt{Number: int(binary.BigEndian.Uint32(k[len(lo):]))}
-		ok := decodeAttempt(f, &a)
+	err := r.shard.Scan(lo, successor(lo), func(k, v []byte) bool {
+		if len(k) != len(lo)+4 {
+			return true // no key of ours
+		}
+		number := int(binary.BigEndian.Uint32(k[len(lo):]))
+		a := message.Attempt{Number: number}
+		fields, err := unseal(k, v)
+		if err == nil && !decodeAttempt(&reader{b: fields}, &a) {
+			err = corrupt(k)
+		}
+		if err != nil {
+			a = message.Attempt{Number: number, Text: fmt.Sprintf("this line cannot be read: %v", err)}
+		}
 		attempts = append(attempts, a)
-		return ok
+		return true
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read story %d: %w", story, err)

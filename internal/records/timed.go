@@ -98,9 +98,13 @@ func (r *Records) Times(q QueueID, by Index, after TimeKey, n int, want func(Tim
 		prefix := appendQueueKey(make([]byte, 0, 2*keyBytes), transient, by.kind(), q)
 		at := len(prefix)
 		lo := append(appendTimeKey(make([]byte, 0, 2*keyBytes), transient, by.kind(), q, after), 0)
-		err := r.scan(lo, successor(prefix), at+timeKeyBytes, n, func(k []byte, f *reader) bool {
-			places = append(places, place{TimeKey{int64(uint64At(k, at)), Lane(k[at+8]), uint64At(k, at+9)}, transient})
-			return f.done()
+		err := r.scanKeys(lo, successor(prefix), at+timeKeyBytes, n, func(k []byte) bool {
+			t := TimeKey{int64(uint64At(k, at)), Lane(k[at+8]), uint64At(k, at+9)}
+			if t.At < 0 || t.Lane > lastLane {
+				return false
+			}
+			places = append(places, place{t, transient})
+			return true
 		})
 		if err != nil {
 			return nil, last, false, fmt.Errorf("read times of queue %d: %w", q, err)

@@ -52,6 +52,7 @@ var eventLines = map[broker.EventKind]struct {
 	broker.StrayAck:             {slog.LevelInfo, "acknowledgement fits nothing, ignored"},
 	broker.Failed:               {slog.LevelInfo, "delivery failed"},
 	broker.Inconsistent:         {slog.LevelError, "the store holds fewer entries of the queue than it counted"},
+	broker.RecordDamaged:        {slog.LevelError, "a record of the store is damaged, and was mended as far as can be"},
 	broker.Redriven:             {slog.LevelInfo, "dead letter brought back"},
 	broker.Moved:                {slog.LevelInfo, "message moved by hand"},
 	broker.DiskLow:              {slog.LevelError, "disk nearly full"},

@@ -6,9 +6,9 @@ type OpKind uint8
 // The operations. "Once" is a promise that lets engines do less work.
 const (
 	OpPut         OpKind = iota // insert or overwrite
-	OpPutOnce                   // insert; the key was never written before and is never used again after its deletion
-	OpDelete                    // of a key written with Put
-	OpDeleteOnce                // of a key written with exactly one PutOnce
+	OpPutOnce                   // insert; the key was never written before, unless OpDelete has deleted it since
+	OpDelete                    // of a key, however it was written
+	OpDeleteOnce                // of a key written with exactly one PutOnce, since it was deleted with OpDelete if it ever was
 	OpDeleteRange               // every key in [Key, Value)
 )
 
@@ -32,13 +32,14 @@ type Batch struct {
 // Put inserts or overwrites k.
 func (b *Batch) Put(k, v []byte) { b.add(OpPut, k, v) }
 
-// PutOnce inserts k, which has never been written before.
+// PutOnce inserts k, which has never been written before, or was deleted with Delete since.
 func (b *Batch) PutOnce(k, v []byte) { b.add(OpPutOnce, k, v) }
 
-// Delete removes k, written by Put; it need not exist.
+// Delete removes k; it need not exist.
 func (b *Batch) Delete(k []byte) { b.add(OpDelete, k, nil) }
 
-// DeleteOnce removes k, which was written by exactly one PutOnce and must exist.
+// DeleteOnce removes k, which was written by exactly one PutOnce, since the last Delete if
+// there was one, and must exist.
 // Used wrongly it can bring old values back.
 func (b *Batch) DeleteOnce(k []byte) { b.add(OpDeleteOnce, k, nil) }
 

@@ -103,9 +103,8 @@ func (w *writer) delivery(d *broker.Delivery) error {
 		m, err := d.Load()
 		switch {
 		case errors.Is(err, message.ErrNotFound):
-			w.lost++
-			w.out.unwritten(d)
-			return nil
+			w.lost++ // then it has left, and Undispatchable does nothing, or it is missing
+			fallthrough
 		case errors.Is(err, message.ErrCorrupt):
 			w.out.unwritten(d)
 			d.Undispatchable(err)

@@ -11,7 +11,7 @@ import (
 // has it.
 type promises struct {
 	tell    func(text string)
-	written map[promised]store.OpKind // OpPut or OpPutOnce; kept when the key is deleted
+	written map[promised]store.OpKind // OpPut or OpPutOnce; kept when the key is deleted with OpDeleteOnce or a range
 }
 
 type promised struct {
@@ -45,7 +45,9 @@ func (p *promises) check(number uint16, op store.Op, exists bool) {
 		} else if known && kind == store.OpPut {
 			p.say("DeleteOnce of a key that was written with Put", k)
 		}
-	case store.OpDelete, store.OpDeleteRange: // promise nothing
+	case store.OpDelete: // it may be written anew, in whatever way
+		delete(p.written, k)
+	case store.OpDeleteRange: // promises nothing
 	}
 }
 

@@ -110,3 +110,42 @@ func fill(t testing.TB, h store.Shard, from, n, size int) {
 }
 
 func key(i int) []byte { return fmt.Appendf(nil, "m/%010d", i) }
+
+// A key that is deleted and put once again is gone when it is deleted once, wherever in the
+// tables what was written before lies by then.
+func TestDeletedAndPutOnceAgain(t *testing.T) {
+	t.Parallel()
+	s := opened(t, t.TempDir(), Options{QuietTime: -1, ReserveBytes: -1})
+	h := acquire(t, s)
+	after := []func() error{
+		func() error { return nil },
+		s.db.Flush,
+		func() error { return s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false) },
+	}
+	for n := range 3 * 3 * 3 {
+		k := fmt.Appendf(nil, "%d", n)
+		for i, step := range []func(b *store.Batch){
+			func(b *store.Batch) { b.PutOnce(k, []byte("1")) },
+			func(b *store.Batch) { b.Delete(k); b.PutOnce(k, []byte("2")) },
+			func(b *store.Batch) { b.DeleteOnce(k) },
+		} {
+			var b store.Batch
+			step(&b)
+			if err := committed(h, &b); err != nil {
+				t.Fatal(err)
+			}
+			if err := after[n/[]int{1, 3, 9}[i]%3](); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := h.Get(k); (err == nil) != (i < 2) {
+				t.Errorf("%d, after step %d: %v", n, i, err)
+			}
+		}
+	}
+	if err := after[2](); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Scan([]byte("0"), nil, func(k, _ []byte) bool { t.Errorf("%q is there", k); return true }); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -60,6 +60,14 @@ func testOperations(t *testing.T, o Opener) {
 				func(b *store.Batch) { b.PutOnce(k("a"), k("1")); b.DeleteOnce(k("a")) },
 			}, nil,
 		},
+		"deleted and put once again": {
+			[]func(b *store.Batch){
+				func(b *store.Batch) { b.PutOnce(k("a"), k("1")); b.PutOnce(k("b"), k("1")) },
+				func(b *store.Batch) { b.Delete(k("a")); b.PutOnce(k("a"), k("2")) },
+				func(b *store.Batch) { b.Delete(k("b")); b.PutOnce(k("b"), k("2")) },
+				func(b *store.Batch) { b.DeleteOnce(k("a")) },
+			}, []string{"b=2"},
+		},
 		"a range ends before its end": {
 			[]func(b *store.Batch){
 				func(b *store.Batch) {
