@@ -137,8 +137,8 @@ func (k *consumer) gone() {
 	}
 }
 
-// AddProducer tells of a producer that a client has opened. to is zero where it
-// names a destination with each message.
+// AddProducer makes the destinations of a producer that a client has opened, and tells of
+// it. to is zero where it names a destination with each message.
 func (c *Connection) AddProducer(producer string, to message.Destination) {
 	if to.IsAdvisory() {
 		return
@@ -146,8 +146,38 @@ func (c *Connection) AddProducer(producer string, to message.Destination) {
 	c.mu.Lock()
 	c.opened[producer] = true
 	c.mu.Unlock()
+	c.makeFor(to)
 	if n, isNew := c.b.producing.join(Party{Connection: c.info.ID, ClientID: c.info.ClientID, ID: producer, Destination: to}); isNew {
-		c.b.tell(Event{Kind: ProducerJoined, Destination: to, Connection: c.info.ID, ClientID: c.info.ClientID, Producer: producer, Count: n})
+		c.tellProducer(ProducerJoined, producer, to, n)
+	}
+}
+
+// makeFor makes the destinations that a producer is going to send to, so that they are
+// seen before the first message, as in ActiveMQ. What cannot be made the send will say; a
+// queue that hands on what it gets may never have to be there.
+func (c *Connection) makeFor(to message.Destination) {
+	for _, part := range to.Parts() {
+		switch {
+		case part.IsZero(), part.IsTemporary(), part.IsPattern(), part.IsAdvisory(), c.mayCreate(part) != nil:
+		case part.Kind == message.Topic:
+			c.b.mu.Lock()
+			added := c.b.addTopicsLocked(part)
+			c.b.mu.Unlock()
+			c.b.tellTopics(added, c.info.ID)
+		case part.IsQueue() && !c.b.interceptors.Load().apply(part):
+			_, _ = c.b.makeQueue(part, c.info.ID)
+		}
+	}
+}
+
+// tellProducer tells of a producer's beginning or end, for each of its destinations; n
+// produce to them now.
+func (c *Connection) tellProducer(kind EventKind, producer string, to message.Destination, n int) {
+	for _, part := range to.Parts() {
+		if part != to {
+			n = c.b.Producers(part)
+		}
+		c.b.tell(Event{Kind: kind, Destination: part, Connection: c.info.ID, ClientID: c.info.ClientID, Producer: producer, Count: n})
 	}
 }
 
@@ -156,7 +186,7 @@ func (c *Connection) producerGone(producer string) {
 	delete(c.opened, producer)
 	c.mu.Unlock()
 	if p, n, was := c.b.producing.leave(producer); was {
-		c.b.tell(Event{Kind: ProducerLeft, Destination: p.Destination, Connection: c.info.ID, ClientID: c.info.ClientID, Producer: producer, Count: n})
+		c.tellProducer(ProducerLeft, producer, p.Destination, n)
 	}
 }
 

@@ -185,6 +185,10 @@ func (b *Broker) subscribe(k *consumer, sel *selector.Selector) (*subscription, 
 		return nil, fmt.Errorf("durable subscription %s to %s: a temporary topic ends with its connection, and what is kept of it would too; subscribe without a name: %w",
 			spec.Subscription, spec.Destination, message.ErrInvalid)
 	}
+	if durable && slices.ContainsFunc(spec.Destination.Parts(), message.Destination.IsAdvisory) {
+		return nil, fmt.Errorf("durable subscription %s to %s: advisories are news of the moment, and are not kept for who is away; subscribe without a name: %w",
+			spec.Subscription, spec.Destination, message.ErrInvalid)
+	}
 	for durable {
 		b.mu.Lock()
 		old := b.durableLocked(clientID, spec.Subscription)

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -33,15 +34,19 @@ func TestNoLocalHoldsWhileADurableSubscriberIsAway(t *testing.T) {
 	})
 }
 
-func TestDurableSubscriptionToATemporaryTopicIsRefused(t *testing.T) { // JMS 1.1, 6.11.1
+// What goes by itself is kept for nobody: temporary topics end with their connections (JMS 1.1,
+// 6.11.1), and advisories would pile up for a watcher that stays away.
+func TestDurableSubscriptionToWhatIsNotKeptIsRefused(t *testing.T) {
 	t.Parallel()
 	inHouse(t, nil, func(h *house) {
 		c := h.client()
 		temp := message.Destination{Kind: message.TempTopic, Name: c.id + ":1"}
 		c.must(c.c.AddDestination(h.t.Context(), temp))
-		err := c.c.Subscribe(h.t.Context(), ConsumerSpec{ID: c.id + ":1:1", Session: c.id + ":1", Destination: temp, Subscription: "sub"})
-		if !errors.Is(err, message.ErrInvalid) {
-			t.Errorf("%v, want ErrInvalid", err)
+		for _, to := range []message.Destination{temp, topicNamed("ActiveMQ.Advisory.Connection"), topicNamed("NEWS,ActiveMQ.Advisory.Queue")} {
+			err := c.c.Subscribe(h.t.Context(), ConsumerSpec{ID: c.id + ":1:1", Session: c.id + ":1", Destination: to, Subscription: "sub"})
+			if !errors.Is(err, message.ErrInvalid) {
+				t.Errorf("%s: %v, want ErrInvalid", to, err)
+			}
 		}
 		if all := h.broker.Subscriptions(); len(all) > 0 {
 			t.Errorf("there are subscriptions: %+v", all)
@@ -89,6 +94,39 @@ func TestRemovedTopicBeginsAnew(t *testing.T) {
 		}
 		c.consume(news, func(s *ConsumerSpec) { s.Retroactive = true })
 		want(t, "kept", c.take(), "new")
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+// What a producer is opened for is there before its first message, as in ActiveMQ, for those
+// who look and those who watch; a composite of the configuration that only hands on stays away.
+func TestProducersMakeTheirDestinations(t *testing.T) {
+	t.Parallel()
+	fan := Composite{Destination: queueNamed("FAN"), ForwardOnly: true, ForwardTo: []Forward{{Destination: queueNamed("F.A")}}}
+	inHouse(t, intercepting(Interceptors{Composites: []Composite{fan}}), func(h *house) {
+		c := h.client()
+		c.c.AddProducer(c.id+":1:1", queueNamed("A,topic://B"))
+		c.c.AddProducer(c.id+":1:2", queueNamed("FAN"))
+		c.c.AddProducer(c.id+":1:3", message.Destination{})
+		c.c.AddProducer(c.id+":1:4", queueNamed("A"))
+		c.c.CloseProducer(h.t.Context(), c.id+":1:1")
+		var told []string
+		h.mu.Lock()
+		for _, e := range h.events {
+			switch e.Kind {
+			case QueueAdded:
+				told = append(told, "new "+e.Destination.String())
+			case ProducerJoined, ProducerLeft:
+				told = append(told, fmt.Sprintf("%s: %d", e.Destination, e.Count))
+			}
+		}
+		h.mu.Unlock()
+		if diff := cmp.Diff([]string{"new queue://A", "new topic://B", "queue://A: 1", "topic://B: 1", "queue://FAN: 1", ": 1", "queue://A: 2", "queue://A: 1", "topic://B: 0"}, told); diff != "" {
+			t.Error(diff)
+		}
+		if got := h.broker.Names(); len(got) != 2 {
+			t.Errorf("there are %v", got)
+		}
 		c.c.Close(message.Closed, "", -1)
 	})
 }

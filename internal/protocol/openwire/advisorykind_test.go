@@ -122,9 +122,15 @@ func TestClientsAreAdvertised(t *testing.T) {
 		p.do(&wire.ProducerInfo{ProducerID: p.producerID(1), Destination: queueNamed("ORDERS")})
 		expectTold(t, watcher, "producerCount", "Producer.Queue.ORDERS: client:1:1 produces queue://ORDERS, producerCount 1")
 		p.produce(2, 0) // anonymous: nobody is told
+		p.do(&wire.ProducerInfo{ProducerID: p.producerID(3), Destination: queueNamed("B,C")})
+		expectTold(t, watcher, "producerCount",
+			"Queue: ADD queue://B, producerCount <nil>", "Queue: ADD queue://C, producerCount <nil>",
+			"Producer.Queue.B: client:1:3 produces queue://B, producerCount 1", "Producer.Queue.C: client:1:3 produces queue://C, producerCount 1")
 
 		late.watch("Consumer.Queue.ORDERS", "Producer.Queue.*", "Queue", "Connection")
 		expectTold(t, late, "",
+			"Queue: ADD queue://B",
+			"Queue: ADD queue://C",
 			"Queue: ADD queue://ORDERS",
 			"Connection: "+watcher.id+" of \"client of "+watcher.id+"\", password \"\"",
 			"Connection: "+late.id+" of \"client of "+late.id+"\", password \"\"",
@@ -132,13 +138,15 @@ func TestClientsAreAdvertised(t *testing.T) {
 		expectTold(t, late, "consumerCount",
 			"Consumer.Queue.ORDERS: client:1:1 consumes queue://ORDERS, consumerCount 2",
 			"Consumer.Queue.ORDERS: client:1:2 consumes queue://ORDERS, consumerCount 2")
-		expectTold(t, late, "producerCount", "Producer.Queue.ORDERS: client:1:1 produces queue://ORDERS, producerCount 1")
+		expectTold(t, late, "producerCount", "Producer.Queue.ORDERS: client:1:1 produces queue://ORDERS, producerCount 1",
+			"Producer.Queue.B: client:1:3 produces queue://B, producerCount 1", "Producer.Queue.C: client:1:3 produces queue://C, producerCount 1")
 
 		p.do(&wire.RemoveInfo{ObjectID: p.consumerID(2)})
 		expectTold(t, watcher, "consumerCount", "Consumer.Queue.ORDERS: client:1:2 is gone, consumerCount 1")
 		p.hangUp()
 		expectTold(t, watcher, "consumerCount", "Consumer.Queue.ORDERS: client:1:1 is gone, consumerCount 0")
-		expectTold(t, watcher, "producerCount", "Producer.Queue.ORDERS: client:1:1 is gone, producerCount 0")
+		expectTold(t, watcher, "producerCount", "Producer.Queue.ORDERS: client:1:1 is gone, producerCount 0",
+			"Producer.Queue.B: client:1:3 is gone, producerCount 0", "Producer.Queue.C: client:1:3 is gone, producerCount 0")
 		watcher.leave()
 		late.leave()
 	})

@@ -105,9 +105,11 @@ func (a *Advisories) present(b Broker, d message.Destination) []broker.Event {
 		}
 	}
 	for _, p := range b.ProducersOpen() {
-		if wants(broker.ProducerJoined, p.Destination) {
-			all = append(all, broker.Event{Kind: broker.ProducerJoined, Destination: p.Destination, Connection: p.Connection,
-				ClientID: p.ClientID, Producer: p.ID, Count: b.Producers(p.Destination)})
+		for _, to := range p.Destination.Parts() {
+			if wants(broker.ProducerJoined, to) {
+				all = append(all, broker.Event{Kind: broker.ProducerJoined, Destination: to, Connection: p.Connection,
+					ClientID: p.ClientID, Producer: p.ID, Count: b.Producers(to)})
+			}
 		}
 	}
 	return all
