@@ -32,7 +32,10 @@ func TestDestinationsAreListed(t *testing.T) {
 		c.send("ORDERS", "two")
 		c.consume("BILLS")
 		c.consume("PRICES", func(s *broker.ConsumerSpec) { s.Destination.Kind = message.Topic })
-		c.consume("NEWS", func(s *broker.ConsumerSpec) { s.Destination.Kind, s.Subscription = message.Topic, "reader" })
+		c.consume("NEWS", func(s *broker.ConsumerSpec) {
+			s.Destination.Kind, s.Subscription, s.Selector = message.Topic, "reader", "x = 1"
+		})
+		c.send("RUMOURS", "to nobody", func(m *message.Message) { m.Destination.Kind = message.Topic })
 		var got admin.Destinations
 		h.get("/api/v1/destinations", &got)
 		want := admin.Destinations{
@@ -40,10 +43,10 @@ func TestDestinationsAreListed(t *testing.T) {
 				{Name: "BILLS", Counts: admin.Counts{Consumers: 1}},
 				{Name: "ORDERS", Counts: admin.Counts{Messages: 2, Waiting: 2, Enqueued: 2}},
 			},
-			Topics: []admin.Topic{{Name: "NEWS"}, {Name: "PRICES"}},
+			Topics: []admin.Topic{{Name: "NEWS"}, {Name: "PRICES"}, {Name: "RUMOURS", Enqueued: 1}},
 			Subscriptions: []admin.Subscription{
 				{Topic: "PRICES", ClientID: "app", Counts: admin.Counts{Consumers: 1}},
-				{Topic: "NEWS", ClientID: "app", Name: "reader", Durable: true, Counts: admin.Counts{Consumers: 1}},
+				{Topic: "NEWS", ClientID: "app", Name: "reader", Durable: true, Selector: "x = 1", Counts: admin.Counts{Consumers: 1}},
 			},
 		}
 		if d := cmp.Diff(want, got, cmpopts.IgnoreFields(admin.Counts{}, "Bytes")); d != "" {

@@ -283,6 +283,26 @@ func TestBeansOfDurableSubscriptions(t *testing.T) {
 		if got := h.value("/read/" + brokerBean + "/InactiveDurableTopicSubscribers").([]any); len(got) != 0 {
 			h.t.Errorf("left: %v", got)
 		}
+		topic := "/read/" + brokerBean + ",destinationType=Topic,destinationName=NEWS/"
+		if got := h.value(topic + "EnqueueCount"); got != 1.0 {
+			h.t.Errorf("%v were sent to the topic", got)
+		}
+		for range 2 { // as ActiveMQ, it does not mind one that is there
+			if s := h.ask("/exec/" + brokerBean + "/createDurableSubscriber/app/daily/NEWS/[null]"); s.Status != 200 || s.Value.(map[string]any)["objectName"] != bean {
+				h.t.Errorf("made %+v", s)
+			}
+		}
+		c.send("NEWS", "y", func(m *message.Message) { m.Destination.Kind = message.Topic })
+		c.take()
+		if got := h.value("/read/" + bean + "/PendingQueueSize"); got != 1.0 {
+			h.t.Errorf("%v wait for the one that was made", got)
+		}
+		if s := h.exec(brokerBean, "createDurableSubscriber", "app", "daily", "NEWS", "x = 1"); s.Status != 409 {
+			h.t.Errorf("made with another selector: %+v", s)
+		}
+		if s := h.ask("/exec/" + brokerBean + "/addQueue/[null]"); s.Status != 400 {
+			h.t.Errorf("a queue without a name: %+v", s)
+		}
 	})
 }
 

@@ -60,10 +60,15 @@ type Queue struct {
 	DeadLetters *DeadLetters `json:"deadLetters,omitempty"`
 }
 
-// A Topic is the name of a topic. What is sent to it is in its subscriptions.
+// A Topic is one topic at a glance. What is sent to it is in its subscriptions.
 type Topic struct {
-	Name  string `json:"name"`
-	Limit *Limit `json:"limit,omitempty"`
+	Name string `json:"name"`
+	// Enqueued is how many messages were sent to it since the broker started, whoever got
+	// them. Dequeued and Dispatched are of its subscriptions together.
+	Enqueued   int64  `json:"enqueued"`
+	Dequeued   int64  `json:"dequeued"`
+	Dispatched int64  `json:"dispatched"`
+	Limit      *Limit `json:"limit,omitempty"`
 }
 
 // A Limit is how far a destination is from the limit that stops its producers.
@@ -95,6 +100,8 @@ type Subscription struct {
 	ClientID string `json:"clientId"`
 	Name     string `json:"name,omitempty"` // of a durable one
 	Durable  bool   `json:"durable"`
+	Selector string `json:"selector,omitempty"`
+	NoLocal  bool   `json:"noLocal,omitempty"`
 	Counts
 }
 
@@ -162,12 +169,13 @@ func (s *surface) destinations(r *http.Request) (any, error) {
 		all.Queues = append(all.Queues, queueOf(&queues[i]))
 	}
 	for _, t := range s.b.Topics() {
-		all.Topics = append(all.Topics, Topic{Name: t.Name, Limit: limitOf(s.b.Limit(t))})
+		st := s.b.Topic(t)
+		all.Topics = append(all.Topics, Topic{Name: t.Name, Enqueued: st.Sent, Dequeued: st.Dequeued, Dispatched: st.Dispatched, Limit: limitOf(s.b.Limit(t))})
 	}
 	for i := range subscriptions {
 		st := &subscriptions[i]
 		all.Subscriptions = append(all.Subscriptions, Subscription{
-			Topic: st.Name.Name, ClientID: st.ClientID, Name: st.Subscription, Durable: st.Durable, Counts: countsOf(st)})
+			Topic: st.Name.Name, ClientID: st.ClientID, Name: st.Subscription, Durable: st.Durable, Selector: st.Selector, NoLocal: st.NoLocal, Counts: countsOf(st)})
 	}
 	return all, nil
 }

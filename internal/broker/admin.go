@@ -15,6 +15,8 @@ type QueueStatus struct {
 	Name         message.Destination
 	ClientID     string // of a subscription
 	Subscription string
+	Selector     string
+	NoLocal      bool
 	Messages     int64 // in it, also those out at consumers
 	Bytes        int64 // of those that outlive the process
 	Durable      bool
@@ -86,7 +88,7 @@ func (b *Broker) Subscriptions() []QueueStatus {
 	all := make([]QueueStatus, 0, len(subs))
 	for _, s := range subs {
 		st := s.d.status()
-		st.ClientID, st.Subscription = s.clientID, s.name
+		st.ClientID, st.Subscription, st.Selector, st.NoLocal = s.clientID, s.name, s.text, s.noLocal
 		all = append(all, st)
 	}
 	return all

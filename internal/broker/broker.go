@@ -61,12 +61,13 @@ type Broker struct {
 
 	mu            sync.Mutex
 	queues        map[message.Destination]*destination
-	topics        map[message.Destination]bool
+	topics        map[message.Destination]*atomic.Int64 // how many messages were sent to each
 	subscriptions []*subscription
-	routes        map[message.Destination][]*subscription // of topics, until a subscription comes or goes
-	virtual       map[virtualKey][]message.Destination    // queues of virtual topics, until a queue comes or goes
-	lost          map[message.Destination]bool            // queues that are to be opened anew
-	paused        map[message.Destination]bool            // queues that hand out nothing
+	routes        map[message.Destination]route        // of topics, until a subscription comes or goes
+	ended         endings                              // what destinations had counted that are no more
+	virtual       map[virtualKey][]message.Destination // queues of virtual topics, until a queue comes or goes
+	lost          map[message.Destination]bool         // queues that are to be opened anew
+	paused        map[message.Destination]bool         // queues that hand out nothing
 	connections   map[string]*Connection
 	clientIDs     map[string]*Connection
 	patterns      map[*consumer]bool // queue consumers that attach to queues yet to come
@@ -110,8 +111,8 @@ func New(o Options) (*Broker, error) {
 		parking:     gate{maxCount: 1 << 20, maxBytes: 4 * o.Limits.UnansweredBytes},
 		rooms:       rooms{of: map[message.Destination]*room{}},
 		queues:      map[message.Destination]*destination{},
-		topics:      map[message.Destination]bool{},
-		routes:      map[message.Destination][]*subscription{},
+		topics:      map[message.Destination]*atomic.Int64{},
+		routes:      map[message.Destination]route{},
 		virtual:     map[virtualKey][]message.Destination{},
 		lost:        map[message.Destination]bool{},
 		paused:      map[message.Destination]bool{},
@@ -198,7 +199,7 @@ func (b *Broker) makeAll(all []message.Destination) error {
 	for _, d := range all {
 		if d.Kind == message.Topic {
 			b.mu.Lock()
-			b.topics[d] = true
+			b.addTopicsLocked(d)
 			b.mu.Unlock()
 		} else if _, err := b.makeQueue(d, ""); err != nil {
 			return err
@@ -340,6 +341,7 @@ func (b *Broker) lose(d *destination, err error) {
 	b.mu.Lock()
 	if b.queues[d.name] == d {
 		delete(b.queues, d.name)
+		b.ended.add(d)
 		b.lost[d.name] = d.durable
 	}
 	hit := map[*Connection]bool{}
@@ -381,6 +383,7 @@ func (b *Broker) unlist(d *destination) {
 	if b.queues[d.name] == d {
 		delete(b.queues, d.name)
 		clear(b.virtual)
+		b.ended.add(d)
 	}
 }
 

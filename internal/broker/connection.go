@@ -282,7 +282,7 @@ func (c *Connection) AddDestination(_ context.Context, d message.Destination) er
 	known := false
 	added := b.addTopicsLocked(d)
 	if d.Kind == message.TempTopic {
-		b.topics[d] = true
+		b.topics[d] = new(atomic.Int64)
 	}
 	if d.IsTemporary() {
 		known = b.temps.add(d, c.info.ID)
@@ -315,7 +315,7 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 			inUse++
 		}
 	}
-	known := b.topics[name]
+	known := b.topics[name] != nil
 	b.mu.Unlock()
 	switch {
 	case name.IsQueue() && d == nil, name.IsTopic() && !known && owner == "":
@@ -334,6 +334,7 @@ func (b *Broker) removeDestination(ctx context.Context, name message.Destination
 	} else {
 		b.mu.Lock()
 		delete(b.topics, name)
+		delete(b.ended.topics, name)
 		b.temps.remove(name)
 		delete(b.routes, name) // whoever uses it again makes it anew
 		delete(b.pasts, name)

@@ -120,9 +120,6 @@ func (c *Connection) Subscribe(_ context.Context, spec ConsumerSpec) error {
 	if err := c.mayConsume(spec); err != nil {
 		return err
 	}
-	if c.b.o.RejectDurable && spec.Subscription != "" {
-		return fmt.Errorf("durable subscription %s: durable subscriptions are not allowed here (rejectDurableConsumers): %w", spec.Subscription, message.ErrDenied)
-	}
 	sel, err := parseSelector(spec.Selector)
 	if err != nil {
 		return err

@@ -262,9 +262,10 @@ func (x *expansion) deliver(to message.Destination, m *message.Message) error {
 		return fmt.Errorf("%s does not exist: %w", to, message.ErrNotFound)
 	}
 	b.remember(to, m, x.from)
-	all := b.route(to, x.from)
-	x.copies = slices.Grow(x.copies, len(all))
-	for _, s := range all {
+	way := b.routeOf(to, x.from)
+	way.sent.Add(1)
+	x.copies = slices.Grow(x.copies, len(way.to))
+	for _, s := range way.to {
 		if s.wants(b, to, m, x.from) {
 			x.copies = append(x.copies, copyFor{to: s.d, message: m})
 		}

@@ -124,5 +124,5 @@ func (b *Broker) mayMakeMore(d message.Destination, p *Policy) error {
 func (b *Broker) there(d message.Destination) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.queues[d] != nil || b.topics[d]
+	return b.queues[d] != nil || b.topics[d] != nil
 }

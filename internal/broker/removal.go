@@ -76,7 +76,7 @@ func (b *Broker) mayRemove(d *destination) error {
 // be. Errors: as of [Broker.Remove].
 func (b *Broker) RemoveTopic(ctx context.Context, topic message.Destination, dry bool) error {
 	b.mu.Lock()
-	known := b.topics[topic]
+	known := b.topics[topic] != nil
 	used := slices.ContainsFunc(b.subscriptions, func(s *subscription) bool { return s.topic == topic })
 	b.mu.Unlock()
 	switch {

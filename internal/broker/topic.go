@@ -2,8 +2,10 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/nixiemq/nixie/internal/access"
 	"github.com/nixiemq/nixie/internal/message"
@@ -53,34 +55,46 @@ func (s *subscription) isOf(b *Broker, connection string) bool {
 }
 
 // covers reports whether the subscription is to the topic.
-func (s *subscription) covers(topic message.Destination) bool {
-	for _, p := range s.parts {
-		if p.Matches(topic) {
-			return true
-		}
-	}
-	return false
+func (s *subscription) covers(topic message.Destination) bool { return covers(s.parts, topic) }
+
+// covers reports whether what has these parts is or fits the topic.
+func covers(parts []message.Destination, topic message.Destination) bool {
+	return slices.ContainsFunc(parts, func(p message.Destination) bool { return p.Matches(topic) })
+}
+
+// A route is what becomes of a message that is sent to a topic: who gets it, and where it is
+// counted. It is not changed later.
+type route struct {
+	to   []*subscription
+	sent *atomic.Int64
 }
 
 // route lists the subscriptions to a topic, which comes to be by its use by a connection;
-// "": by the broker's own. The slice is not changed later.
+// "": by the broker's own.
 func (b *Broker) route(topic message.Destination, by string) []*subscription {
+	return b.routeOf(topic, by).to
+}
+
+func (b *Broker) routeOf(topic message.Destination, by string) route {
 	b.mu.Lock()
 	if found, ok := b.routes[topic]; ok {
 		b.mu.Unlock()
 		return found
 	}
-	var found []*subscription
+	var found route
 	for _, s := range b.subscriptions {
 		if s.covers(topic) {
-			found = append(found, s)
+			found.to = append(found.to, s)
 		}
 	}
 	if len(b.routes) >= maxRoutes {
 		clear(b.routes)
 	}
-	b.routes[topic] = found
 	added := b.addTopicsLocked(topic)
+	if found.sent = b.topics[topic]; found.sent == nil {
+		found.sent = new(atomic.Int64) // of advisories nobody asks how many there were
+	}
+	b.routes[topic] = found
 	b.mu.Unlock()
 	b.tellTopics(added, by)
 	return found
@@ -90,8 +104,8 @@ func (b *Broker) route(topic message.Destination, by string) []*subscription {
 // Those of advisories are not counted among them (OpenWire 12), nor are patterns.
 func (b *Broker) addTopicsLocked(names ...message.Destination) (added []message.Destination) {
 	for _, n := range names {
-		if n.Kind == message.Topic && !n.IsPattern() && !n.IsAdvisory() && !b.topics[n] {
-			b.topics[n] = true
+		if n.Kind == message.Topic && !n.IsPattern() && !n.IsAdvisory() && b.topics[n] == nil {
+			b.topics[n] = new(atomic.Int64)
 			added = append(added, n)
 		}
 	}
@@ -164,11 +178,33 @@ func (b *Broker) removeSubscriptionLocked(s *subscription) {
 			kept = append(kept, o)
 		}
 	}
-	if len(kept) < len(b.subscriptions) && s.watches() {
-		b.watchers.Add(-1)
+	if len(kept) < len(b.subscriptions) {
+		b.ended.add(s.d)
+		if s.watches() {
+			b.watchers.Add(-1)
+		}
 	}
 	b.subscriptions = kept
 	clear(b.routes)
+}
+
+// mayBeDurable says why there is no durable subscription of a client to a topic; nil: there
+// may be.
+func (b *Broker) mayBeDurable(clientID, name string, to message.Destination) error {
+	durable := func(format string, args ...any) error {
+		return fmt.Errorf("durable subscription %s to %s: %w", name, to, fmt.Errorf(format, args...))
+	}
+	switch parts := to.Parts(); {
+	case b.o.RejectDurable:
+		return durable("durable subscriptions are not allowed here (rejectDurableConsumers): %w", message.ErrDenied)
+	case clientID == "":
+		return durable("the connection has no client id: %w", message.ErrInvalid)
+	case slices.ContainsFunc(parts, message.Destination.IsTemporary):
+		return durable("a temporary topic ends with its connection, and what is kept of it would too; subscribe without a name: %w", message.ErrInvalid)
+	case slices.ContainsFunc(parts, message.Destination.IsAdvisory):
+		return durable("advisories are news of the moment, and are not kept for who is away; subscribe without a name: %w", message.ErrInvalid)
+	}
+	return nil
 }
 
 // subscribe finds or makes the subscription of a topic consumer, and makes the
@@ -178,18 +214,32 @@ func (b *Broker) subscribe(k *consumer, sel *selector.Selector) (*subscription, 
 	spec := k.spec
 	durable := spec.Subscription != ""
 	clientID := k.c.info.ClientID
-	if durable && clientID == "" {
-		return nil, fmt.Errorf("durable subscription %s: the connection has no client id: %w", spec.Subscription, message.ErrInvalid)
+	if durable {
+		if err := b.mayBeDurable(clientID, spec.Subscription, spec.Destination); err != nil {
+			return nil, err
+		}
 	}
-	if durable && slices.ContainsFunc(spec.Destination.Parts(), message.Destination.IsTemporary) {
-		return nil, fmt.Errorf("durable subscription %s to %s: a temporary topic ends with its connection, and what is kept of it would too; subscribe without a name: %w",
-			spec.Subscription, spec.Destination, message.ErrInvalid)
+	for {
+		if old, err := b.resume(k); old != nil || err != nil {
+			return old, err
+		}
+		s := &subscription{topic: spec.Destination, parts: spec.Destination.Parts(), selector: sel, text: spec.Selector,
+			noLocal: spec.NoLocal, durable: durable, clientID: clientID, name: spec.Subscription, user: k}
+		err := b.begin(s, spec.Retroactive)
+		if err == nil {
+			return s, nil
+		}
+		if !errors.Is(err, message.ErrExists) { // else it was made just now
+			return nil, err
+		}
 	}
-	if durable && slices.ContainsFunc(spec.Destination.Parts(), message.Destination.IsAdvisory) {
-		return nil, fmt.Errorf("durable subscription %s to %s: advisories are news of the moment, and are not kept for who is away; subscribe without a name: %w",
-			spec.Subscription, spec.Destination, message.ErrInvalid)
-	}
-	for durable {
+}
+
+// resume makes a consumer the user of its durable subscription, if that is there as it wants
+// it; another one of the name is ended.
+func (b *Broker) resume(k *consumer) (*subscription, error) {
+	spec, clientID := k.spec, k.c.info.ClientID
+	for spec.Subscription != "" {
 		b.mu.Lock()
 		old := b.durableLocked(clientID, spec.Subscription)
 		if old == nil {
@@ -198,9 +248,9 @@ func (b *Broker) subscribe(k *consumer, sel *selector.Selector) (*subscription, 
 		}
 		if old.user != nil {
 			b.mu.Unlock()
-			return nil, fmt.Errorf("durable subscription %s of client %s is in use: %w", spec.Subscription, clientID, message.ErrState)
+			return nil, old.inUse()
 		}
-		if old.topic == spec.Destination && old.text == spec.Selector && old.noLocal == spec.NoLocal {
+		if old.is(spec.Destination, spec.Selector, spec.NoLocal) {
 			old.user = k
 			b.mu.Unlock()
 			return old, nil
@@ -221,23 +271,69 @@ func (b *Broker) subscribe(k *consumer, sel *selector.Selector) (*subscription, 
 			return nil, err
 		}
 	}
-	s := &subscription{topic: spec.Destination, parts: spec.Destination.Parts(), selector: sel, text: spec.Selector,
-		noLocal: spec.NoLocal, durable: durable, clientID: clientID, name: spec.Subscription, user: k}
+	return nil, nil
+}
+
+// is reports whether a subscription is to this, and not another one of the same name.
+func (s *subscription) is(topic message.Destination, selector string, noLocal bool) bool {
+	return s.topic == topic && s.text == selector && s.noLocal == noLocal
+}
+
+// begin begins a subscription: ErrExists where there is a durable one of its name.
+func (b *Broker) begin(s *subscription, retroactive bool) error {
 	b.creating.Lock()
 	defer b.creating.Unlock()
-	s.d = b.newDestination(spec.Destination, s, b.freshID(message.Destination{}, durable), durable)
-	if durable {
-		s.d.record(records.QueueInfo{ID: s.d.id, Destination: s.topic, ClientID: clientID, Subscription: s.name,
+	if s.durable {
+		b.mu.Lock()
+		old := b.durableLocked(s.clientID, s.name)
+		b.mu.Unlock()
+		if old != nil {
+			return fmt.Errorf("durable subscription %s of client %s to %s: %w", s.name, s.clientID, old.topic, message.ErrExists)
+		}
+	}
+	s.d = b.newDestination(s.topic, s, b.freshID(message.Destination{}, s.durable), s.durable)
+	if s.durable {
+		s.d.record(records.QueueInfo{ID: s.d.id, Destination: s.topic, ClientID: s.clientID, Subscription: s.name,
 			Selector: s.text, NoLocal: s.noLocal, Created: b.now()})
 	}
 	if err := s.d.start(b.ctx); err != nil {
-		return nil, err
+		return err
 	}
-	if err := b.join(s, spec.Retroactive); err != nil {
+	if err := b.join(s, retroactive); err != nil {
 		_ = b.discard(s.d) // nobody has found it yet
-		return nil, err
+		return err
 	}
-	return s, nil
+	return nil
+}
+
+// CreateSubscription makes a durable subscription ahead of its client, which gets what is sent
+// from now on. One that is there already is left alone.
+//
+// Errors: ErrInvalid for what names no topic, or a selector that is none; ErrExists where
+// there is one of the name with another topic, selector or noLocal, whose messages would be
+// lost.
+func (b *Broker) CreateSubscription(clientID, name string, topic message.Destination, text string) error {
+	switch topics, err := onlyTopics(topic); {
+	case err != nil:
+		return err
+	case !topics || name == "" || topic.Name == "":
+		return fmt.Errorf("durable subscription %q to %q: it needs a name and a topic: %w", name, topic, message.ErrInvalid)
+	}
+	if err := b.mayBeDurable(clientID, name, topic); err != nil {
+		return err
+	}
+	sel, err := parseSelector(text)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	old := b.durableLocked(clientID, name)
+	b.mu.Unlock()
+	if old != nil && old.is(topic, text, false) {
+		return nil
+	}
+	return b.begin(&subscription{topic: topic, parts: topic.Parts(), selector: sel, text: text, durable: true,
+		clientID: clientID, name: name, left: b.now()}, false)
 }
 
 func (b *Broker) durableLocked(clientID, name string) *subscription {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nixiemq/nixie/internal/message"
+	"github.com/nixiemq/nixie/internal/queue"
 )
 
 // A durable subscription with noLocal keeps nothing of its own client's, whether
@@ -128,5 +129,94 @@ func TestProducersMakeTheirDestinations(t *testing.T) {
 			t.Errorf("there are %v", got)
 		}
 		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+// A topic counts what is sent to it once, whoever gets it, and what was counted does not go
+// away with a subscriber: monitors reckon rates from it.
+func TestTopicsCountWhatIsSentToThem(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		news := topicNamed("NEWS")
+		counts := func(dequeued, dispatched int64) {
+			t.Helper()
+			want := TopicStatus{Sent: 3, Dequeued: dequeued, Dispatched: dispatched}
+			if diff := cmp.Diff(want, h.broker.Topic(news)); diff != "" {
+				t.Error(diff)
+			}
+		}
+		c.must(c.send(c.msg(news, "to nobody"), ""))
+		var all []string
+		for _, to := range []message.Destination{news, topicNamed("NEWS,MORE"), topicNamed(">")} {
+			all = append(all, c.consume(to))
+		}
+		durable := c.consume(news, func(s *ConsumerSpec) { s.Subscription = "sub" })
+		c.must(c.send(c.msg(news, "m0"), ""))
+		c.must(c.c.Begin("tx"))
+		c.must(c.send(c.msg(news, "m1"), "tx"))
+		c.must(c.settle(c.c.Commit, "tx"))
+		for _, d := range c.take() {
+			c.must(c.ack(queue.Standard, d.Consumer, d, d, 1, ""))
+		}
+		counts(8, 8)
+		for _, k := range all {
+			c.closeConsumer(k, Delivery{})
+		}
+		counts(8, 8)
+		c.closeConsumer(durable, Delivery{})
+		c.must(c.c.Unsubscribe(h.t.Context(), "sub"))
+		counts(8, 8)
+		if got := h.broker.Ended().Dequeued; got != 8 {
+			t.Errorf("%d were dequeued by those that are gone, want 8", got)
+		}
+		c.must(c.c.RemoveDestination(h.t.Context(), news))
+		if got := h.broker.Topic(news).Sent; got != 0 {
+			t.Errorf("%d were sent to a topic that is gone", got)
+		}
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
+// A durable subscription that an operator makes gathers for its client, which takes it over by
+// subscribing with the same selector, over a restart too.
+func TestSubscriptionMadeAheadOfItsClient(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		news := topicNamed("NEWS")
+		c := h.client()
+		create := func(name string, to message.Destination, text string) error {
+			return h.broker.CreateSubscription("ID:test-2", name, to, text)
+		}
+		c.must(create("sub", news, "JMSType = 'x'"))
+		c.must(create("sub", news, "JMSType = 'x'"))
+		for name, want := range map[string]error{
+			"another selector": create("sub", news, ""),
+			"another topic":    create("sub", topicNamed("MORE"), "JMSType = 'x'"),
+		} {
+			if !errors.Is(want, message.ErrExists) {
+				t.Errorf("%s: %v, want ErrExists", name, want)
+			}
+		}
+		for name, err := range map[string]error{
+			"no name":      create("", news, ""),
+			"no client":    h.broker.CreateSubscription("", "sub", news, ""),
+			"a queue":      create("q", queueNamed("Q"), ""),
+			"no topic":     create("none", topicNamed(""), ""),
+			"no selector":  create("bad", news, "= ="),
+			"an advisory":  create("adv", topicNamed("ActiveMQ.Advisory.Queue"), ""),
+			"both of them": create("mix", topicNamed("NEWS,queue://Q"), ""),
+		} {
+			if err == nil {
+				t.Errorf("%s: made", name)
+			}
+		}
+		c.must(c.send(c.msg(news, "m0", func(m *message.Message) { m.Type = "x" }), ""))
+		c.must(c.send(c.msg(news, "other"), ""))
+		h.restart()
+		reader := h.client()
+		reader.consume(news, func(s *ConsumerSpec) { s.Subscription, s.Selector = "sub", "JMSType = 'x'" })
+		want(t, "the reader", reader.take(), "m0")
+		reader.c.Close(message.Closed, "", -1)
 	})
 }

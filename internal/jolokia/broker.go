@@ -32,18 +32,20 @@ func (l *look) broker(n name) *bean {
 
 // totals are what is counted over all destinations.
 func (l *look) totals() []attribute {
+	ended := l.b.Ended()
 	return append(counts("CurrentConnectionsCount", l.b.Connections(), "TotalConnectionsCount", l.b.Counted(broker.ClientJoined),
 		"TotalConsumerCount", len(l.b.ConsumersOpen()), "TotalProducerCount", len(l.b.ProducersOpen())),
-		l.total("TotalEnqueueCount", func(st *broker.QueueStatus) int64 { return st.Stats.Enqueued }),
-		l.total("TotalDequeueCount", func(st *broker.QueueStatus) int64 { return st.Stats.Dequeued }),
-		l.total("TotalMessageCount", func(st *broker.QueueStatus) int64 { return st.Messages }),
+		l.total("TotalEnqueueCount", ended.Enqueued, func(st *broker.QueueStatus) int64 { return st.Stats.Enqueued }),
+		l.total("TotalDequeueCount", ended.Dequeued, func(st *broker.QueueStatus) int64 { return st.Stats.Dequeued }),
+		l.total("TotalMessageCount", 0, func(st *broker.QueueStatus) int64 { return st.Messages }),
 		attribute{"AverageMessageSize", typLong, func() (any, error) {
 			return average(l.sum(func(st *broker.QueueStatus) int64 { return st.Stats.Bytes }), l.sum(func(st *broker.QueueStatus) int64 { return st.Messages })), nil
 		}})
 }
 
-func (l *look) total(name string, of func(*broker.QueueStatus) int64) attribute {
-	return attribute{name, typLong, func() (any, error) { return l.sum(of), nil }}
+// total adds something up over all queues and subscriptions, and those that are no more.
+func (l *look) total(name string, ended int64, of func(*broker.QueueStatus) int64) attribute {
+	return attribute{name, typLong, func() (any, error) { return ended + l.sum(of), nil }}
 }
 
 // sum adds something up over all queues and subscriptions.
@@ -137,6 +139,14 @@ func (l *look) brokerOperations() []operation {
 		on("removeTopic", one, func(ctx context.Context, a []any) error {
 			return l.b.RemoveTopic(ctx, named(message.Topic, a[0]), false)
 		}),
+		operation{"createDurableSubscriber", []string{typString, typString, typString, typString}, typName, func(_ context.Context, a []any) (any, error) {
+			text := func(n int) string { s, _ := a[n].(string); return s } // of null: ""
+			topic := named(message.Topic, text(2))
+			if err := l.b.CreateSubscription(text(0), text(1), topic, text(3)); err != nil {
+				return nil, err
+			}
+			return reference(l.durableName(&broker.QueueStatus{Name: topic, ClientID: text(0), Subscription: text(1)})), nil
+		}},
 		on("destroyDurableSubscriber", []string{typString, typString}, func(ctx context.Context, a []any) error {
 			_, err := l.b.Remove(ctx, broker.Place{ClientID: a[0].(string), Subscription: a[1].(string)}, true, false)
 			return err

@@ -69,25 +69,16 @@ func (l *look) subscriptions(d message.Destination) attribute {
 // topic is the bean of a topic. What is sent to it is in its subscriptions, whose counts
 // are added up.
 func (l *look) topic(n name, d message.Destination) *bean {
-	sum := func(name string, of func(*broker.QueueStatus) int64) attribute {
-		return attribute{name, typLong, func() (any, error) {
-			var n int64
-			subscriptions := l.b.Subscriptions()
-			for i := range subscriptions {
-				if subscriptions[i].Name.Matches(d) {
-					n += of(&subscriptions[i])
-				}
-			}
-			return n, nil
-		}}
+	count := func(name string, of func(broker.TopicStatus) int64) attribute {
+		return attribute{name, typLong, func() (any, error) { return of(l.b.Topic(d)), nil }}
 	}
 	return &bean{name: n, class: "org.apache.activemq.broker.jmx.TopicView", attributes: append([]attribute{
 		value("Name", typString, d.Name), value("DLQ", typBool, false), l.subscriptions(d),
-		sum("EnqueueCount", func(st *broker.QueueStatus) int64 { return st.Stats.Enqueued }),
-		sum("DequeueCount", func(st *broker.QueueStatus) int64 { return st.Stats.Dequeued }),
-		sum("DispatchCount", func(st *broker.QueueStatus) int64 { return st.Stats.Dispatched }),
-		sum("InFlightCount", func(st *broker.QueueStatus) int64 { return st.Stats.Out }),
-		sum("ExpiredCount", func(st *broker.QueueStatus) int64 { return st.Stats.Expired }),
+		count("EnqueueCount", func(st broker.TopicStatus) int64 { return st.Sent }),
+		count("DequeueCount", func(st broker.TopicStatus) int64 { return st.Dequeued }),
+		count("DispatchCount", func(st broker.TopicStatus) int64 { return st.Dispatched }),
+		count("InFlightCount", func(st broker.TopicStatus) int64 { return st.Out }),
+		count("ExpiredCount", func(st broker.TopicStatus) int64 { return st.Expired }),
 	}, counts("QueueSize", 0, "ConsumerCount", l.b.Consumers(d), "ProducerCount", l.b.Producers(d))...), operations: l.sending(d)}
 }
 

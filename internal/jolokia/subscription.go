@@ -30,6 +30,7 @@ func (l *look) durable(n name, st *broker.QueueStatus) *bean {
 		value("ClientId", typString, st.ClientID), value("SubscriptionName", typString, st.Subscription),
 		value("DestinationName", typString, st.Name.Name), value("DestinationTopic", typBool, true), value("DestinationQueue", typBool, false),
 		value("Durable", typBool, true), value("Active", typBool, q.Consumers > 0),
+		value("Selector", typString, st.Selector), value("NoLocal", typBool, st.NoLocal),
 	}, counts("PendingQueueSize", q.Waiting+q.Scheduled, "DispatchedQueueSize", q.Out, "MessageCountAwaitingAcknowledge", q.Out,
 		"DispatchedCounter", q.Dispatched, "EnqueueCounter", q.Enqueued, "DequeueCounter", q.Dequeued, "ConsumedCount", q.Dequeued)...),
 		operations: []operation{{"destroy", nil, typNothing, func(ctx context.Context, _ []any) (any, error) {
