@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -218,5 +219,37 @@ func TestSubscriptionMadeAheadOfItsClient(t *testing.T) {
 		reader.consume(news, func(s *ConsumerSpec) { s.Subscription, s.Selector = "sub", "JMSType = 'x'" })
 		want(t, "the reader", reader.take(), "m0")
 		reader.c.Close(message.Closed, "", -1)
+	})
+}
+
+// A commit that has more copies for subscribers than the store takes at once is rolled back,
+// and says what to do; after fewer messages it works.
+func TestATransactionHasTooManyCopies(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		h.stop()
+		h.batchBytes = 64 << 10
+		h.open()
+		news := topicNamed("NEWS")
+		c := h.client()
+		for i := range 10 {
+			c.must(h.broker.CreateSubscription("reader", fmt.Sprint(i), news, ""))
+		}
+		for n, want := range map[int]error{20: nil, 100: message.ErrOverLimit} {
+			c.must(c.c.Begin("TX:1"))
+			for range n {
+				c.must(c.send(c.msg(news, "m"), "TX:1"))
+			}
+			err := c.settle(c.c.Commit, "TX:1")
+			if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "1000 messages with the copies of each subscriber; commit after fewer") {
+				t.Errorf("%d messages: %v", n, err)
+			}
+		}
+		for _, s := range h.broker.Subscriptions() {
+			if s.Messages != 20 {
+				t.Errorf("subscription %s has %d messages", s.Subscription, s.Messages)
+			}
+		}
+		c.c.Close(message.Closed, "", -1)
 	})
 }

@@ -182,6 +182,9 @@ func (u *unit) commit(done func(error)) {
 				g.to.box.force(work{command: queue.Cancel{Positions: []uint64{g.item.Position}}})
 			}
 			u.room.give()
+			if errors.Is(err, message.ErrOverLimit) {
+				err = fmt.Errorf("too much for one step, %d messages with the copies of each subscriber; commit after fewer: %w", len(u.stored), err)
+			}
 			done(fmt.Errorf("commit: %w", err))
 			return
 		}

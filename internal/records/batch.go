@@ -21,6 +21,7 @@ type Batch struct {
 	large    []largeBody // bodies whose encoding depends on the chunk size
 	events   []event     // what is decided at the hand-over, in order
 	waiting  int         // about the bytes that large and events will add
+	counted  counted     // the queues whose counters it changes
 	fresh    refKey      // the body that was put last: it has one reference
 	err      error       // the first thing that cannot be stored
 
@@ -87,6 +88,35 @@ func (b *Batch) Reset() {
 	clear(b.large)
 	b.large, b.events = b.large[:0], b.events[:0]
 	b.waiting, b.fresh, b.err = 0, refKey{}, nil
+	b.counted.reset()
+}
+
+// Counted is a set of queues; mostly it has one.
+type counted struct {
+	last QueueID
+	all  map[QueueID]bool // where there are more
+}
+
+// add reports whether the queue is new to the set.
+func (c *counted) add(q QueueID) bool {
+	switch {
+	case q == c.last:
+		return false
+	case c.last == 0:
+		c.last = q
+		return true
+	case c.all == nil:
+		c.all = map[QueueID]bool{}
+	}
+	c.all[c.last] = true
+	isNew := !c.all[q]
+	c.last, c.all[q] = q, true
+	return isNew
+}
+
+func (c *counted) reset() {
+	c.last = 0
+	clear(c.all)
 }
 
 // Relax says that the batch may be lost in a crash, and is answered without
@@ -111,7 +141,7 @@ func (b *Batch) fail(err error) {
 func (b *Batch) event(e event) {
 	switch e.kind {
 	case eventCount:
-		if n := len(b.events); n == 0 || b.events[n-1].queue != e.queue {
+		if b.counted.add(e.queue) {
 			b.waiting += counterBytes
 		}
 	case eventDropQueue:

@@ -244,3 +244,26 @@ func TestAnswersComeInOrder(t *testing.T) {
 		}
 	}
 }
+
+// What a batch is reckoned to take has the counters of each queue once, also where it goes from
+// one to the other and back, as the copies of several messages for several subscribers do.
+func TestCountersAreReckonedOnceAQueue(t *testing.T) {
+	t.Parallel()
+	size := func(queues QueueID) int {
+		b := new(Batch)
+		for range 2 { // the second time it is one that was used
+			b.Reset()
+			for pos := range uint64(1000) {
+				q := 1 + QueueID(pos)%queues
+				b.Append(q, 5, &message.Entry{Position: pos + 1, Body: pos + 1})
+			}
+		}
+		return b.SizeBytes()
+	}
+	one := size(1)
+	for _, n := range []QueueID{2, 10} {
+		if got, want := size(n), one+(int(n)-1)*counterBytes; got != want {
+			t.Errorf("%d bytes for %d queues, want %d", got, n, want)
+		}
+	}
+}

@@ -45,7 +45,7 @@ type Options struct {
 
 // DefaultLimits are the limits of a store that was not told others.
 func DefaultLimits() store.Limits {
-	return store.Limits{BatchBytes: 16 << 20, KeyBytes: 1 << 10, ValueBytes: 8 << 20, InFlightBytes: 16 << 20}
+	return store.Limits{BatchBytes: 64 << 20, KeyBytes: 1 << 10, ValueBytes: 8 << 20, InFlightBytes: 16 << 20}
 }
 
 // errPower answers what a crash caught before it was durable.

@@ -77,7 +77,7 @@ const ExitFatal = 75
 
 // DefaultLimits are the limits of a store that was not told others.
 func DefaultLimits() store.Limits {
-	return store.Limits{BatchBytes: 16 << 20, KeyBytes: 1 << 10, ValueBytes: 8 << 20, InFlightBytes: 16 << 20}
+	return store.Limits{BatchBytes: 64 << 20, KeyBytes: 1 << 10, ValueBytes: 8 << 20, InFlightBytes: 16 << 20}
 }
 
 // withDefaults fills in what is zero.
