@@ -304,6 +304,10 @@ func (b *Broker) makeQueue(name message.Destination, by string) (*destination, e
 	b.mu.Unlock()
 	if !name.IsTemporary() {
 		b.tell(Event{Kind: QueueAdded, Destination: name, Connection: by})
+		if topic, pattern := b.interceptors.Load().nearly(name.Name); topic != "" {
+			b.o.Log.Warn("a queue is named like one of a virtual topic, and gets nothing of it: its name does not fit, where a star stands for one step, without dots",
+				"dest", name.String(), "topic", topic, "pattern", pattern)
+		}
 	}
 	return d, nil
 }

@@ -309,19 +309,15 @@ func (c *Connection) RemoveDestination(ctx context.Context, d message.Destinatio
 func (b *Broker) removeDestination(ctx context.Context, name message.Destination, by string) error {
 	b.mu.Lock()
 	d, owner := b.queues[name], b.temps.ownerOf(name)
-	inUse := 0
-	for _, s := range b.subscriptions {
-		if s.topic == name {
-			inUse++
-		}
-	}
 	known := b.topics[name] != nil
 	b.mu.Unlock()
-	switch {
-	case name.IsQueue() && d == nil, name.IsTopic() && !known && owner == "":
+	if name.IsQueue() && d == nil || name.IsTopic() && !known && owner == "" {
 		return nil
-	case name.Kind == message.Topic && inUse > 0:
-		return fmt.Errorf("%s still has consumers: %w", name, message.ErrState)
+	}
+	if name.Kind == message.Topic {
+		if err := b.subscribedTo(name); err != nil {
+			return err
+		}
 	}
 	var err error
 	if d != nil {

@@ -211,6 +211,30 @@ func (i *interceptors) ofPattern(d message.Destination) bool {
 	return false
 }
 
+// nearly is the topic whose messages a queue gets nothing of, although its name looks as if it
+// should, and the pattern that its name would have to fit; "" where it does, or looks like nothing.
+func (i *interceptors) nearly(queue string) (topic, pattern string) {
+	step := func(name string) string { first, _, _ := strings.Cut(name, "."); return first }
+	for n := range i.virtual {
+		v := &i.virtual[n]
+		begins := step(v.Prefix)
+		if begins == "*" || step(v.Name) == "*" || step(v.Name) == ">" || !strings.HasPrefix(queue, begins+".") {
+			continue // anything would look like it
+		}
+		for _, rest, more := strings.Cut(queue, "."); more; _, rest, more = strings.Cut(rest, ".") {
+			of, ends := strings.CutSuffix(rest, v.Postfix)
+			switch {
+			case !ends || !message.MatchName(v.Name, of):
+			case message.NamesOverlap(v.Prefix+of+v.Postfix, queue):
+				return "", ""
+			default:
+				topic, pattern = of, v.Prefix+of+v.Postfix
+			}
+		}
+	}
+	return topic, pattern
+}
+
 // virtualQueues lists the queues that a virtual topic hands a topic's messages to,
 // sorted. The slice is not changed later.
 func (b *Broker) virtualQueues(v *VirtualTopic, topic message.Destination) []message.Destination {

@@ -3,7 +3,6 @@ package broker
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
 )
@@ -77,15 +76,32 @@ func (b *Broker) mayRemove(d *destination) error {
 func (b *Broker) RemoveTopic(ctx context.Context, topic message.Destination, dry bool) error {
 	b.mu.Lock()
 	known := b.topics[topic] != nil
-	used := slices.ContainsFunc(b.subscriptions, func(s *subscription) bool { return s.topic == topic })
 	b.mu.Unlock()
-	switch {
-	case !known:
+	if !known {
 		return fmt.Errorf("%s does not exist: %w", topic, message.ErrNotFound)
-	case used:
-		return fmt.Errorf("%s still has subscriptions: %w", topic, message.ErrState)
-	case dry:
-		return nil
+	}
+	if err := b.subscribedTo(topic); err != nil || dry {
+		return err
 	}
 	return b.removeDestination(ctx, topic, "")
+}
+
+// subscribedTo says who subscribes to a topic by its name, so that it cannot go; nil: nobody.
+func (b *Broker) subscribedTo(topic message.Destination) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, s := range b.subscriptions {
+		switch {
+		case s.topic != topic:
+		case s.durable && s.user == nil:
+			return fmt.Errorf("%s still has the durable subscription %s of client %s, whose messages would be lost: remove that first: %w", topic, s.name, s.clientID, message.ErrState)
+		default:
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s still has consumers (%d): %w", topic, n, message.ErrState)
 }

@@ -166,6 +166,9 @@ func TestTopicsCountWhatIsSentToThem(t *testing.T) {
 		}
 		counts(8, 8)
 		c.closeConsumer(durable, Delivery{})
+		if err := c.c.RemoveDestination(h.t.Context(), news); !errors.Is(err, message.ErrState) || !strings.Contains(err.Error(), "durable subscription sub of client "+c.id) {
+			t.Errorf("the topic goes: %v", err)
+		}
 		c.must(c.c.Unsubscribe(h.t.Context(), "sub"))
 		counts(8, 8)
 		if got := h.broker.Ended().Dequeued; got != 8 {

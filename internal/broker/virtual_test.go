@@ -607,3 +607,30 @@ func TestConsumersOfSeveralDestinations(t *testing.T) {
 		}
 	})
 }
+
+// Who names a queue of a virtual topic wrongly, mostly with a dot in the application's name, waits
+// for messages in vain: the log says so.
+func TestQueueNamedNearlyLikeOneOfAVirtualTopic(t *testing.T) {
+	t.Parallel()
+	i := interceptors{virtual: []VirtualTopic{builtIn, {Name: "NEWS.>", Prefix: "VQ.", Postfix: ".all"}, {Name: ">", Prefix: "Any.*."}, {Name: "STAR.>", Prefix: "*."}}}
+	for queue, want := range map[string][2]string{
+		"Consumer.A.VirtualTopic.X":      {},
+		"Consumer.A.VirtualTopic.X.Y":    {},
+		"Consumer.A.VirtualTopic.>":      {},
+		"Consumer.*.VirtualTopic.X":      {},
+		"Consumer.my.app.VirtualTopic.X": {"VirtualTopic.X", "Consumer.*.VirtualTopic.X"},
+		"Consumer.VirtualTopic.X":        {"VirtualTopic.X", "Consumer.*.VirtualTopic.X"},
+		"Consumer.A":                     {},
+		"Consumers.A.B.VirtualTopic.X":   {},
+		"VQ.NEWS.x.all":                  {},
+		"VQ.a.NEWS.x.all":                {"NEWS.x", "VQ.NEWS.x.all"},
+		"VQ.a.NEWS.x":                    {},
+		"Any.thing":                      {},
+		"A.B.STAR.x":                     {},
+		"ORDERS":                         {},
+	} {
+		if topic, pattern := i.nearly(queue); topic != want[0] || pattern != want[1] {
+			t.Errorf("%s: %q, %q, want %q", queue, topic, pattern, want)
+		}
+	}
+}
