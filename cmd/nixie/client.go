@@ -4,17 +4,20 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/nixiemq/nixie/internal/keystore"
 	"github.com/nixiemq/nixie/jms"
 	"github.com/spf13/cobra"
 )
@@ -30,6 +33,8 @@ type client struct {
 	clientID string
 	asJSON   bool
 	quiet    bool
+	trust    string
+	keys     [2]string  // files of certificate and key
 	mu       sync.Mutex // guards e.out
 }
 
@@ -39,7 +44,13 @@ as Java clients have it, with its options:
 
   tcp://host:61616?jms.prefetchPolicy.queuePrefetch=1
   failover:(tcp://a:61616,tcp://b:61616)?maxReconnectAttempts=5
-  ssl://host:61617`
+  ssl://host:61617
+
+With ssl:// the broker must have a certificate that the system trusts, or --trust. Files are
+PEM, or stores of Java's with the password in the environment variable ` + storePasswordVariable + `.`
+
+// storePasswordVariable holds the password of files of certificates.
+const storePasswordVariable = "NIXIE_STORE_PASSWORD"
 
 func clientFlags(e *env, c *cobra.Command) *client {
 	k := &client{e: e}
@@ -48,6 +59,9 @@ func clientFlags(e *env, c *cobra.Command) *client {
 	f.StringVar(&k.user, "user", "", "`name` to log in with; the password is taken from the environment variable "+passwordVariable)
 	f.StringVar(&k.clientID, "client-id", "", "client `id` of the connection (default: one that nobody has)")
 	f.BoolVar(&k.asJSON, "json", false, "print JSON, a line for each message and one for the summary")
+	f.StringVar(&k.trust, "trust", "", "`file` of certificates to trust, with ssl:// (default: those of the system)")
+	f.StringVar(&k.keys[0], "certificate", "", "`file` of the client's own certificate, with ssl://")
+	f.StringVar(&k.keys[1], "key", "", "`file` of its private key, in PEM (default: it is in the same file)")
 	f.BoolVarP(&k.quiet, "quiet", "q", false, "print the summary alone")
 	return k
 }
@@ -63,7 +77,46 @@ func (k *client) factory() (*jms.ConnectionFactory, error) {
 		f.Password, _ = k.e.lookup(passwordVariable)
 	}
 	f.ClientID = cmp.Or(k.clientID, f.ClientID)
-	return f, nil
+	f.TLS, err = k.tls()
+	return f, err
+}
+
+// tls is what the flags say of certificates.
+func (k *client) tls() (*tls.Config, error) {
+	c := &tls.Config{}
+	password, _ := k.e.lookup(storePasswordVariable)
+	if k.trust != "" {
+		raw, err := os.ReadFile(k.trust)
+		if err != nil {
+			return nil, fmt.Errorf("--trust: %w", err)
+		}
+		trusted, err := keystore.Trusted(raw, password)
+		if err != nil {
+			return nil, fmt.Errorf("--trust %s: %w", k.trust, err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		for _, t := range trusted {
+			c.RootCAs.AddCert(t)
+		}
+	}
+	var raw []byte
+	for _, name := range k.keys {
+		if name == "" {
+			continue
+		}
+		file, err := os.ReadFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("--certificate, --key: %w", err)
+		}
+		raw = append(append(raw, file...), '\n')
+	}
+	if raw != nil {
+		var err error
+		if c.Certificates, err = keystore.Keys(raw, password, password); err != nil {
+			return nil, fmt.Errorf("--certificate %s: %w", k.keys[0], err)
+		}
+	}
+	return c, nil
 }
 
 // connect opens a connection, and says what can be done where there is no broker, or it wants to know who asks.
@@ -73,7 +126,10 @@ func (k *client) connect(ctx context.Context, f *jms.ConnectionFactory) (*jms.Co
 		return nil, errors.New("interrupted")
 	}
 	if noTLS(err) && strings.Contains(k.url, "ssl:") {
-		return nil, fmt.Errorf("%w\nthe broker speaks no TLS there: take tcp:// for it; NixieMQ offers no TLS yet", err)
+		return nil, fmt.Errorf("%w\nthe broker speaks no TLS there: take tcp:// for it, or the address of a listener with ssl://", err)
+	}
+	if untrusted := (*tls.CertificateVerificationError)(nil); errors.As(err, &untrusted) {
+		return nil, fmt.Errorf("%w\nname the broker's certificate, or that of who signed it, with --trust FILE; for another host name add ?socket.verifyHostName=false to the URL", err)
 	}
 	if errors.Is(err, jms.ErrUnavailable) {
 		return nil, fmt.Errorf("%w\nis the broker running ('nixie serve'), and is this the openwire address that its ready line shows? Name another with --url", err)

@@ -97,7 +97,7 @@ func (q *policyQuestion) running() (bool, error) {
 // it is no reason not to answer.
 func (q *policyQuestion) load() (*config.Config, []config.Notice, error) {
 	o := q.options
-	o.AllowAnonymous, o.LookupEnv = true, q.e.lookup
+	o.AllowAnonymous, o.WithoutKeys, o.LookupEnv = true, true, q.e.lookup
 	return config.Load(o)
 }
 

@@ -2,6 +2,14 @@ package main
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +37,7 @@ func TestMain(m *testing.M) {
 //	hangup         sends it SIGHUP and waits until it has logged what came of it
 //	until PATTERN COMMAND...
 //	               runs a command again and again until its output has a line that fits
+//	certificate NAME  makes NAME.pem, for localhost and signed by itself, and NAME.key
 //	app            see app_test.go
 func TestScripts(t *testing.T) {
 	t.Parallel()
@@ -39,7 +48,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"start": start, "terminate": terminate, "crash": crash, "hangup": hangup, "until": until,
+			"start": start, "terminate": terminate, "crash": crash, "hangup": hangup, "until": until, "certificate": certificate,
 		},
 	})
 }
@@ -140,6 +149,22 @@ func hangup(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(10 * time.Millisecond) // another process's log tells when it is done, and nothing else
 	}
+}
+
+func certificate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: certificate NAME")
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: args[0]}, NotAfter: time.Now().Add(24 * time.Hour),
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	ts.Check(err)
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 }
 
 func until(ts *testscript.TestScript, neg bool, args []string) {

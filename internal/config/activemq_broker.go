@@ -106,7 +106,7 @@ var brokerPart = &part{
 		{name: "transportConnectorURIs", fate: refused, why: "write the connectors as transportConnectors, or give them with --listen", opaque: true},
 		{name: "proxyConnectors", fate: leftOut, why: "nothing listens there; let clients connect to this broker itself", opaque: true},
 		{name: "jmsBridgeConnectors", fate: refused, why: "messages would not be passed on to the other provider; remove it if nothing depends on the bridge", opaque: true},
-		{name: "sslContext", fate: leftOut, why: "TLS is not offered yet, and no connector that needs it is served", opaque: true},
+		sslContextPart,
 		{name: "shutdownHooks", fate: leftOut, why: whyOneProcess, opaque: true},
 		{name: "services", fate: leftOut, why: "services are Java code and are not started; start them as a client of their own", opaque: true},
 		{name: "messageAuthorizationPolicy", fate: refused, why: "every consumer would get the messages it is meant to withhold; give rights with an authorizationPlugin, by destination", opaque: true},

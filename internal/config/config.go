@@ -141,6 +141,8 @@ type Config struct {
 	// Addresses are the address-settings of a HornetQ or Artemis file; nil: it is
 	// none. Then there are no Policies.
 	Addresses *AddressSettings
+	// Certificates are those of the listeners with TLS that name none of their own.
+	Certificates Certificates
 	// Cluster lists the brokers that clients may use, this one perhaps among them; nil:
 	// this one stands alone.
 	Cluster []ClusterBroker
@@ -160,10 +162,13 @@ type Listener struct {
 	Host string
 	// Port is 0 to 65535; 0: the system picks one.
 	Port int
-	// URI is the connector's URI as written, placeholders filled in.
+	// URI is the connector's URI as written, placeholders filled in, without passwords.
 	URI string
 	// Options are the options of the URI that are honoured.
 	Options ListenerOptions
+	// Secure is what clients with TLS are served with; nil: they come without, or the
+	// files of keys were not to be read.
+	Secure *Secure
 	// Source is where the listener was asked for: "FILE:LINE", "--listen" or "default".
 	Source string
 }
@@ -211,6 +216,8 @@ type ListenerOptions struct {
 	NoDelay bool
 	// KeepAlive is SO_KEEPALIVE (keepAlive, transport.keepAlive); default true.
 	KeepAlive bool
+	// TLS is for clients that come with TLS.
+	TLS TLSOptions
 }
 
 // DefaultListenerOptions are those of a connector whose URI has no options.

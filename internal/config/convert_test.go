@@ -33,6 +33,7 @@ var placeless = []cmp.Option{
 	cmpopts.IgnoreFields(Config{}, "File"),
 	cmpopts.IgnoreFields(Listener{}, "Source", "URI"),
 	cmpopts.IgnoreFields(ClusterBroker{}, "Source"),
+	cmpopts.IgnoreFields(Certificates{}, "Source"),
 	cmpopts.IgnoreFields(PolicyEntry{}, "Source", "Settings"),
 	cmpopts.IgnoreFields(redelivery.Rules{}, "Name", "Source"),
 	cmpopts.IgnoreFields(redelivery.Policy{}, "Name", "Source", "Destination"),
@@ -77,7 +78,7 @@ func withoutPlaces(s *AddressSettings) *AddressSettings {
 
 // fromText loads a configuration from a text.
 func fromText(text []byte) (*Config, error) {
-	c, _, err := Load(Options{File: "f", AllowAnonymous: true, ReadFile: func(path string) ([]byte, error) {
+	c, _, err := Load(Options{File: "f", AllowAnonymous: true, WithoutKeys: true, ReadFile: func(path string) ([]byte, error) {
 		if path != "f" {
 			return nil, fs.ErrNotExist
 		}
@@ -230,6 +231,7 @@ func anyConfig(t *rapid.T) *Config {
 	c.Listeners = nil
 	for range rapid.IntRange(1, 3).Draw(t, "listeners") {
 		r := parseListener(rapid.SampledFrom([]string{DefaultListen, "nio://127.0.0.1:0?maximumConnections=9", "tcp://0.0.0.0:61616?maximumConsumersAllowedPerConnection=3&maximumProducersAllowedPerConnection=4&wireFormat.maxFrameSize=1000&socketBufferSize=4096&allowLinkStealing=true&anycastPrefix=q%2F,jms.queue.&multicastPrefix=jms.topic.",
+			"ssl://127.0.0.1:2?needClientAuth=true&wantClientAuth=true&transport.enabledProtocols=TLSv1.2&transport.enabledCipherSuites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256&certificate=a%26b.pem&key=a.key&keyStorePassword=p%3D&keyPassword=q&trust=c.pem&trustStorePassword=r",
 			"tcp://127.0.0.1:1?updateClusterClients=true&rebalanceClusterClients=true&updateClusterClientsOnRemove=true&updateClusterFilter=a.*%2Cb%26c%20%25"}).Draw(t, "uri"))
 		if some("named") {
 			r.listener.Name = name.Draw(t, "listener")
@@ -245,6 +247,9 @@ func anyConfig(t *rapid.T) *Config {
 			b.Name = name.Draw(t, "broker")
 		}
 		c.Cluster = append(c.Cluster, b)
+	}
+	if some("certificates") {
+		c.Certificates = Certificates{Keys: KeyFile{"broker.ks", "broker.key", "it's", "p w"}, Trust: KeyFile{Path: "broker.ts", Password: "1"}, Source: "f:1"}
 	}
 	c.Store = StoreLimits{MinFreeBytes: rapid.SampledFrom([]int64{0, 1000, 1 << 30}).Draw(t, "free"), MinFreePercent: rapid.SampledFrom([]float64{0, 2, 2.5}).Draw(t, "free %"),
 		MaxBytes: rapid.SampledFrom([]int64{0, 1 << 20}).Draw(t, "max"), MaxPercent: rapid.SampledFrom([]float64{0, 99.5}).Draw(t, "max %"),
@@ -469,7 +474,7 @@ func TestConvertKeepsWhatHolds(t *testing.T) {
 	}
 	converted := 0
 	for name, opts := range dialects(t) {
-		opts.AllowAnonymous, opts.Data, opts.Admin, opts.HandOutMarks, opts.Listen = true, "", nil, nil, nil
+		opts.AllowAnonymous, opts.Data, opts.Admin, opts.HandOutMarks, opts.Listen, opts.WithoutKeys = true, "", nil, nil, nil, true
 		want, _, err := Load(opts)
 		if err != nil {
 			if _, _, err := Convert(opts); !errors.As(err, new(*Error)) {
@@ -588,7 +593,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 func TestEveryFieldIsDrawn(t *testing.T) {
 	t.Parallel()
 	elsewhere := []string{"config.securitySetting.source", // no settings, or none that a file has
-		"config.Config.File", "config.PolicyEntry.Settings", "config.RedeliveryPlugin.Settings", "config.RedeliveryEntry.Settings", "config.DiscardingPlugin.Settings",
+		"config.Config.File", "config.Listener.Secure", "config.PolicyEntry.Settings", "config.RedeliveryPlugin.Settings", "config.RedeliveryEntry.Settings", "config.DiscardingPlugin.Settings",
 		"config.addressSetting.source", "config.addressSetting.place",
 		"redelivery.Rules.DeadLetterQueue", "redelivery.Rules.StrategyNamed", "redelivery.Rules.RedeliveryNamed", // the resolver's
 		"redelivery.Policy.PreDispatchCheck",                                                                                                            // not used by the broker

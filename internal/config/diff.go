@@ -70,7 +70,8 @@ var live = map[string]func(*Config) []fact{
 	"DeadLetterQueues": nil, // told with Destinations
 	"Interceptors":     interceptorFacts,
 	"Cluster":          clusterFacts,
-	"Access":           accessFacts, // while there is one before and after
+	"Certificates":     certificateFacts, // and what is in the files
+	"Access":           accessFacts,      // while there is one before and after
 }
 
 // quiet are fields of which a change means nothing.
@@ -106,7 +107,7 @@ func Diff(from, to *Config) []Change {
 			all = append(all, changes...)
 		}
 	}
-	return all
+	return append(all, compare(securedFacts(from, to), securedFacts(to, from))...)
 }
 
 // Reloaded is the configuration that holds after a reload: what can change of the
@@ -118,6 +119,12 @@ func (c *Config) Reloaded(next *Config) *Config {
 			continue // whoever is in was let in by the old rule
 		}
 		reflect.ValueOf(&holds).Elem().FieldByName(name).Set(reflect.ValueOf(next).Elem().FieldByName(name))
+	}
+	holds.Listeners = slices.Clone(c.Listeners)
+	for i := range holds.Listeners {
+		if n := next.Listener(holds.Listeners[i]); n != nil {
+			holds.Listeners[i].Secure = n.Secure
+		}
 	}
 	return &holds
 }
@@ -376,7 +383,7 @@ func spell(b *strings.Builder, v reflect.Value) {
 	case reflect.Struct:
 		b.WriteString("{")
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; name != "Source" && name != "source" && name != "place" && name != "addresses" { // the last are compared by themselves
+			if name := v.Type().Field(i).Name; name != "Source" && name != "Secure" && name != "source" && name != "place" && name != "addresses" { // the last are compared by themselves
 				b.WriteString(name + ":")
 				spell(b, v.Field(i))
 				b.WriteString(";")

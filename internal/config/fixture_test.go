@@ -97,6 +97,8 @@ func setFlag(t *testing.T, opts *Options, f string) {
 		opts.Listen = append(opts.Listen, value)
 	case "--admin":
 		opts.Admin = &value
+	case "--without-keys":
+		opts.WithoutKeys = true
 	case "--allow-anonymous":
 		opts.AllowAnonymous = true
 	case "--hand-out-marks":
@@ -130,6 +132,9 @@ func describe(c *Config, notices []Notice, err error) string {
 	fmt.Fprintf(&b, "store free>=%d,%g%% onFull=%s\n", c.Store.MinFreeBytes, c.Store.MinFreePercent, c.Store.OnFull)
 	for _, l := range c.Listeners {
 		fmt.Fprintf(&b, "listener %s %s %s (%s) %s\n", l.Name, l.Protocol, l.Address(), l.Source, options(l.Options))
+	}
+	if c.Certificates != (Certificates{}) {
+		fmt.Fprintf(&b, "certificates %+v\n", c.Certificates)
 	}
 	for _, o := range c.Cluster {
 		fmt.Fprintf(&b, "cluster %q %s (%s)\n", o.Name, o.URI, o.Source)
@@ -249,6 +254,7 @@ func options(o ListenerOptions) string {
 	add(o.RebalanceClusterClients, "rebalance", o.RebalanceClusterClients)
 	add(o.UpdateClusterClientsOnRemove, "on-remove", o.UpdateClusterClientsOnRemove)
 	add(o.UpdateClusterFilter != "", "filter", o.UpdateClusterFilter)
+	add(o.TLS != TLSOptions{}, "tls", fmt.Sprintf("%+v", o.TLS))
 	if len(s) == 0 {
 		return "defaults"
 	}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	cryptotls "crypto/tls"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -71,7 +73,22 @@ var acceptorOptions = map[string]acceptorOption{
 	"supportAdvisory":                   {def: "true"},
 	"suppressInternalManagementObjects": {def: "true"},
 	"handshake-timeout":                 {def: "10"},
-	"sslEnabled":                        {def: "false"},
+	"sslEnabled":                        {set: setSSL},
+	"keyStorePath":                      {set: setCertificate},
+	"keyStorePassword":                  {set: setKeyStorePassword},
+	"keyStoreType":                      {set: setStoreType},
+	"trustStorePath":                    {set: setTrustPath},
+	"trustStorePassword":                {set: setTrustPassword},
+	"trustStoreType":                    {set: setStoreType},
+	"needClientAuth":                    {set: setNeedClientAuth},
+	"wantClientAuth":                    {set: setWantClientAuth},
+	"enabledProtocols":                  {set: setProtocols},
+	"enabledCipherSuites":               {set: setCipherSuites},
+	"verifyHost":                        {set: setVerifyHost},
+	"trustAll":                          {set: setTrustAll},
+	"crlPath":                           {refused: "certificates of clients that were revoked would be let in; remove it, and take who is not to be let in out of the trust store"},
+	"trustManagerFactoryPlugin":         {refused: "it is Java code, which says whom to trust; name a trustStorePath"},
+	"sniHost":                           {refused: "clients that ask for another host would be let in; remove it if that does not matter"},
 	"directDeliver":                     {def: "true"},
 	"batchDelay":                        {def: "0"},
 }
@@ -105,6 +122,20 @@ func (w *coreFile) topicsOf(e *element) {
 func setConnectionsAllowed(o *ListenerOptions, s string) error {
 	n, err := parseInt(s, -1, 1<<31-1)
 	o.MaximumConnections = int(max(0, n))
+	return err
+}
+
+func setSSL(o *ListenerOptions, s string) (err error) {
+	o.TLS.On, err = parseBool(s)
+	return err
+}
+
+// setTrustAll takes Artemis' default: not every certificate is trusted.
+func setTrustAll(_ *ListenerOptions, s string) error {
+	on, err := parseBool(s)
+	if on {
+		return errors.New("any certificate would be let in; name a trustStorePath")
+	}
 	return err
 }
 
@@ -164,10 +195,6 @@ func (w *coreFile) uriAcceptor(e *element) {
 		say(w.warn, "%s is left out: %s not offered yet, nothing listens there", place, are(others))
 		return
 	}
-	if on, _ := parseBool(given["sslEnabled"]); on {
-		say(w.warn, "%s is left out: OpenWire over TLS is not offered yet, nothing listens there", place)
-		return
-	}
 	l := Listener{Name: e.attr("name"), Protocol: OpenWire, URI: place, Options: DefaultListenerOptions(), Source: e.source()}
 	if l.Name == "" {
 		l.Name = OpenWire
@@ -192,6 +219,23 @@ func (w *coreFile) uriAcceptor(e *element) {
 		}
 	}
 	l.Options.MaxInactivity = max(0, l.Options.MaxInactivity)
+	tls := &l.Options.TLS
+	for _, s := range []*KeyFile{&tls.Keys, &tls.Trust} {
+		if s.Path != "" {
+			s.Path = storePath(w.readFile, e.file, s.Path)
+		}
+	}
+	warnings, problems := tls.negotiable(&cryptotls.Config{})
+	if !tls.On && *tls != (TLSOptions{}) {
+		*tls, problems = TLSOptions{}, nil
+		warnings = []string{"what it says of TLS is left out, as sslEnabled is not true"}
+	}
+	for _, text := range warnings {
+		say(w.warn, "%s", text)
+	}
+	for _, text := range problems {
+		say(w.fail, "%s", text)
+	}
 	if len(others) > 0 {
 		say(w.warn, "is served as OpenWire; %s not offered yet", are(others))
 	}

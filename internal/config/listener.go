@@ -1,10 +1,12 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -13,19 +15,17 @@ import (
 // notOffered lists the schemes of ActiveMQ's connectors that have no listener
 // here yet, with what they speak.
 var notOffered = map[string]string{
-	"ssl":          "OpenWire over TLS",
-	"nio+ssl":      "OpenWire over TLS",
-	"auto+ssl":     "protocol detection over TLS",
-	"auto+nio+ssl": "protocol detection over TLS",
-	"stomp":        "STOMP", "stomp+nio": "STOMP", "stomp+ssl": "STOMP", "stomp+nio+ssl": "STOMP",
+	"stomp": "STOMP", "stomp+nio": "STOMP", "stomp+ssl": "STOMP", "stomp+nio+ssl": "STOMP",
 	"amqp": "AMQP", "amqp+nio": "AMQP", "amqp+ssl": "AMQP", "amqp+nio+ssl": "AMQP",
 	"mqtt": "MQTT", "mqtt+nio": "MQTT", "mqtt+ssl": "MQTT", "mqtt+nio+ssl": "MQTT",
 	"ws": "WebSocket", "wss": "WebSocket", "http": "HTTP tunnelling", "https": "HTTP tunnelling",
 	"vm": "calls inside one Java process", "udp": "UDP", "multicast": "multicast", "xmpp": "XMPP",
 }
 
-// offered lists the schemes that a listener serves, all as OpenWire over TCP.
-var offered = map[string]bool{"tcp": true, "nio": true, "auto": true, "auto+nio": true}
+// offered lists the schemes that a listener serves, all as OpenWire over TCP, and
+// whether with TLS.
+var offered = map[string]bool{"tcp": false, "nio": false, "auto": false, "auto+nio": false,
+	"ssl": true, "nio+ssl": true, "auto+ssl": true, "auto+nio+ssl": true}
 
 // schemes returns every scheme that is known, for the nearest one to a typing error.
 func schemes() []string {
@@ -60,14 +60,15 @@ func parseListener(uri string) listenerURI {
 	case notOffered[scheme] != "":
 		r.notOffer = notOffered[scheme]
 		return r
-	case !offered[scheme]:
+	case !isOffered(scheme):
 		r.errors = append(r.errors, fmt.Sprintf("scheme %q is not known%s", scheme, didYouMean(scheme, schemes())))
 		return r
 	case strings.HasPrefix(scheme, "auto"):
 		r.warnings = append(r.warnings, scheme+" is served as OpenWire; other protocols on this port are not offered yet")
 	}
 	address, query, _ := strings.Cut(rest, "?")
-	r.listener = Listener{Name: OpenWire, Protocol: OpenWire, URI: uri, Options: DefaultListenerOptions()}
+	r.listener = Listener{Name: OpenWire, Protocol: OpenWire, URI: withoutPasswords(uri), Options: DefaultListenerOptions()}
+	r.listener.Options.TLS.On = offered[scheme]
 	host, port, err := splitAddress(strings.TrimSuffix(address, "/"))
 	if err != nil {
 		r.errors = append(r.errors, err.Error())
@@ -75,8 +76,22 @@ func parseListener(uri string) listenerURI {
 	r.listener.Host, r.listener.Port = host, port
 	r.options(query)
 	r.listener.Options.MaxInactivity = max(0, r.listener.Options.MaxInactivity)
+	warnings, problems := r.listener.Options.TLS.negotiable(&tls.Config{})
+	r.warnings, r.errors = append(r.warnings, warnings...), append(r.errors, problems...)
 	return r
 }
+
+// isOffered reports whether a listener serves a scheme.
+func isOffered(scheme string) bool {
+	_, is := offered[scheme]
+	return is
+}
+
+// secrets are the values in a URI that nobody is shown.
+var secrets = regexp.MustCompile(`(?i)(password=)[^&;]+`)
+
+// withoutPasswords is a URI that can be shown.
+func withoutPasswords(uri string) string { return secrets.ReplaceAllString(uri, "${1}***") }
 
 // options reads the query of a connector's URI.
 func (r *listenerURI) options(query string) {
@@ -88,13 +103,15 @@ func (r *listenerURI) options(query string) {
 		name, errName := url.QueryUnescape(name)
 		value, errValue := url.QueryUnescape(value)
 		if errName != nil || errValue != nil {
-			r.errors = append(r.errors, fmt.Sprintf("option %q is badly escaped", pair))
+			r.errors = append(r.errors, fmt.Sprintf("option %q is badly escaped", withoutPasswords(pair)))
 			continue
 		}
 		o, known := uriOptions[name]
 		switch {
 		case !known:
 			r.errors = append(r.errors, fmt.Sprintf("option %s is not known%s", name, didYouMean(name, uriOptionNames())))
+		case o.tls && !r.listener.Options.TLS.On:
+			r.errors = append(r.errors, fmt.Sprintf("option %s is for clients that come with TLS: write ssl:// before the address, or remove it", name))
 		case o.set != nil:
 			if err := o.set(&r.listener.Options, value); err != nil {
 				r.errors = append(r.errors, fmt.Sprintf("option %s: %v", name, err))

@@ -90,7 +90,7 @@ func TestParseListenerRefuses(t *testing.T) {
 func TestEverySchemeIsKnown(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"tcp", "nio", "ssl", "nio+ssl", "auto", "auto+nio", "auto+ssl", "auto+nio+ssl", "amqp", "stomp", "mqtt", "ws", "wss", "vm"} {
-		if r := parseListener(s + "://127.0.0.1:1"); len(r.errors) != 0 || offered[s] == (r.notOffer != "") {
+		if r := parseListener(s + "://127.0.0.1:1"); len(r.errors) != 0 || isOffered(s) == (r.notOffer != "") {
 			t.Errorf("%s: %+v", s, r)
 		}
 	}
@@ -103,11 +103,21 @@ func TestEveryOption(t *testing.T) {
 	for name, o := range uriOptions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if o.tls {
+				if r := parseListener("tcp://h:1?" + name + "=x"); len(r.errors) != 1 || !strings.Contains(r.errors[0], "ssl://") {
+					t.Errorf("it is for TLS: %+v", r)
+				}
+			}
 			if o.set != nil {
-				differs := false
-				for _, v := range []string{"false", "true", "77"} {
-					r := parseListener("tcp://h:1?" + name + "=" + v)
-					differs = differs || len(r.errors) == 0 && r.listener.Options != DefaultListenerOptions()
+				scheme := map[bool]string{false: "tcp", true: "ssl"}[o.tls]
+				differs, refuses := false, false
+				for _, v := range []string{"false", "true", "77", "TLSv1.2", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"} {
+					r, without := parseListener(scheme+"://h:1?"+name+"="+v), parseListener(scheme+"://h:1")
+					differs = differs || len(r.errors) == 0 && r.listener.Options != without.listener.Options
+					refuses = refuses || len(r.errors) > 0
+				}
+				if strings.HasSuffix(name, "StoreType") || strings.HasSuffix(name, "verifyHostName") { // there is one way
+					differs = refuses
 				}
 				if !differs {
 					t.Error("honoured, and changes nothing")

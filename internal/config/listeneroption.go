@@ -10,6 +10,7 @@ type uriOption struct {
 	kind kind
 	def  string
 	why  string
+	tls  bool // for clients that come with TLS alone
 }
 
 // uriOptionNames lists the options, for the nearest one to a typing error.
@@ -56,6 +57,29 @@ var uriOptions = map[string]uriOption{
 	"rebalanceClusterClients":      {set: setRebalanceCluster},
 	"updateClusterClientsOnRemove": {set: setUpdateOnRemove},
 	"updateClusterFilter":          {set: setClusterFilter},
+
+	// Of TLS. ActiveMQ has these with transport. before them, or without, by its version.
+	"needClientAuth":                {set: setNeedClientAuth, tls: true},
+	"wantClientAuth":                {set: setWantClientAuth, tls: true},
+	"enabledProtocols":              {set: setProtocols, tls: true},
+	"enabledCipherSuites":           {set: setCipherSuites, tls: true},
+	"transport.needClientAuth":      {set: setNeedClientAuth, tls: true},
+	"transport.wantClientAuth":      {set: setWantClientAuth, tls: true},
+	"transport.enabledProtocols":    {set: setProtocols, tls: true},
+	"transport.enabledCipherSuites": {set: setCipherSuites, tls: true},
+	"transport.verifyHostName":      {set: setVerifyHost, tls: true},
+	"verifyHostName":                {set: setVerifyHost, tls: true},
+	// Ours, for a listener with certificates of its own: PEM, and the names of Artemis' acceptors.
+	"certificate":        {set: setCertificate, tls: true},
+	"key":                {set: setKey, tls: true},
+	"trust":              {set: setTrustPath, tls: true},
+	"keyStorePath":       {set: setCertificate, tls: true},
+	"keyStorePassword":   {set: setKeyStorePassword, tls: true},
+	"keyStoreType":       {set: setStoreType, tls: true},
+	"keyPassword":        {set: setKeyPassword, tls: true},
+	"trustStorePath":     {set: setTrustPath, tls: true},
+	"trustStorePassword": {set: setTrustPassword, tls: true},
+	"trustStoreType":     {set: setStoreType, tls: true},
 
 	"wireFormat.version":                {kind: integer, def: "12", why: "versions 1 to 12 are offered to every client"},
 	"wireFormat.cacheEnabled":           {kind: boolean, def: "true", why: whyNegotiated},

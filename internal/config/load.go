@@ -28,6 +28,9 @@ type Options struct {
 	Defines []string
 	// HandOutMarks is --hand-out-marks; nil: not given.
 	HandOutMarks *bool
+	// WithoutKeys leaves the files of keys and certificates unread, for those who look at a
+	// file elsewhere than where it is served.
+	WithoutKeys bool
 	// LookupEnv looks up an environment variable; nil: there are none.
 	LookupEnv func(name string) (string, bool)
 	// ReadFile reads a whole file; nil: from the file system. Tests set it.
@@ -70,6 +73,7 @@ func Load(opts Options) (*Config, []Notice, error) {
 	l.flags()
 	l.exposure()
 	l.conflicts()
+	l.secure()
 	l.cfg.topicAddresses()
 	l.clusterNotices()
 	notices, err := l.finish()
@@ -209,6 +213,7 @@ func (l *loader) flags() {
 		l.cfg.Admin, l.adminPlace = *l.opts.Admin, Notice{File: "--admin", Part: *l.opts.Admin}
 	}
 	l.clusterSwitch()
+	l.javaStores()
 	if l.opts.HandOutMarks != nil {
 		l.cfg.HandOutMarks = *l.opts.HandOutMarks
 	}
@@ -217,7 +222,7 @@ func (l *loader) flags() {
 
 // listen takes one --listen.
 func (l *loader) listen(uri string) {
-	place := Notice{File: "--listen", Part: uri}
+	place := Notice{File: "--listen", Part: withoutPasswords(uri)}
 	r := parseListener(uri)
 	if r.notOffer != "" {
 		r.errors = append(r.errors, r.notOffer+" is not offered yet")

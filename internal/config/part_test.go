@@ -249,6 +249,8 @@ func other(a attr) string {
 		return "tcp://127.0.0.1:9"
 	case "purgeRecoveredXATransactionStrategy":
 		return "COMMIT"
+	case "keyStoreType", "trustStoreType":
+		return "PKCS12"
 	}
 	return "other"
 }

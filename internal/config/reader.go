@@ -72,6 +72,8 @@ func (w *walker) read(r role, e *element) {
 		w.memoryUsage(e)
 	case roleStoreUsage:
 		w.storeUsage(e)
+	case roleSSLContext:
+		w.sslContext(e)
 	}
 }
 

@@ -41,6 +41,7 @@ const (
 	roleMemoryUsage
 	roleStoreUsage
 	roleNetworkConnector
+	roleSSLContext
 )
 
 // coreSpaces begin the namespaces of ActiveMQ's own elements, by its age.

@@ -34,6 +34,7 @@ func (y yamlReader) top() []yamlKey {
 		y.bytes("memory", &c.MemoryBytes).says("What messages may take in memory before they are left to the store alone; 0: the broker's default."),
 		y.listeners("listeners").says("Where clients connect; default tcp://127.0.0.1:61616. --listen takes the place of all."),
 		y.cluster("cluster").says("The brokers that clients may use, this one perhaps among them: URIs, or name and uri. Listeners with updateClusterClients=true tell clients of them. Messages are not passed between them."),
+		y.certificates("tls").says("The certificates of listeners with ssl:// that name none of their own in their URI."),
 		y.group("store", y.store(), defaults.store()).says("When producers are stopped."),
 		y.scheduler("scheduler").says("Schedule messages with AMQ_SCHEDULED properties; default true."),
 		y.count("maxSchedulerRepeat", 0, math.MaxInt32, &c.MaxSchedulerRepeat).says("How often a scheduled message may be repeated; 0: the broker's default."),
@@ -186,7 +187,8 @@ func showListener(l Listener) string {
 	add(o.RebalanceClusterClients, "rebalanceClusterClients", o.RebalanceClusterClients)
 	add(o.UpdateClusterClientsOnRemove, "updateClusterClientsOnRemove", o.UpdateClusterClientsOnRemove)
 	add(o.UpdateClusterFilter != "", "updateClusterFilter", url.QueryEscape(o.UpdateClusterFilter))
-	uri := "tcp://" + l.Address()
+	showTLS(o.TLS, add)
+	uri := l.Scheme() + "://" + l.Address()
 	if len(options) > 0 {
 		uri += "?" + strings.Join(options, "&")
 	}

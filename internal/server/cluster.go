@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/nixiemq/nixie/internal/config"
 	"github.com/nixiemq/nixie/internal/message"
@@ -30,6 +32,9 @@ func brokersFor(l *listener, c *config.Config) []string {
 	}
 	var others []string
 	for _, b := range c.Cluster {
+		if otherKind(l, b, c.Cluster) {
+			continue
+		}
 		name := b.Name
 		if name == "" {
 			name = b.URI
@@ -45,6 +50,20 @@ func brokersFor(l *listener, c *config.Config) []string {
 	return append([]string{own}, others...)
 }
 
+// otherKind reports whether a broker is listed once more, under the same name, with an
+// address for clients that come as those of the listener do, with TLS or without, as b's is not.
+func otherKind(l *listener, b config.ClusterBroker, all []config.ClusterBroker) bool {
+	fits := func(o config.ClusterBroker) bool {
+		return strings.Contains(schemeOf(o.URI), "ssl") == l.config.Options.TLS.On
+	}
+	return b.Name != "" && !fits(b) && slices.ContainsFunc(all, func(o config.ClusterBroker) bool { return o.Name == b.Name && fits(o) })
+}
+
+func schemeOf(uri string) string {
+	scheme, _, _ := strings.Cut(uri, "://")
+	return strings.ToLower(scheme)
+}
+
 // published is the listener's address as others see it: where it listens on all
 // addresses, by the machine's name, as in ActiveMQ.
 func (l *listener) published() string {
@@ -55,7 +74,7 @@ func (l *listener) published() string {
 			host = name
 		}
 	}
-	return "tcp://" + net.JoinHostPort(host, strconv.Itoa(l.net.Addr().(*net.TCPAddr).Port))
+	return l.config.Scheme() + "://" + net.JoinHostPort(host, strconv.Itoa(l.net.Addr().(*net.TCPAddr).Port))
 }
 
 // tellClients tells connected clients where the list of brokers has changed.

@@ -25,13 +25,14 @@ func TestBrokersFor(t *testing.T) { // OpenWire 13
 		list         []config.ClusterBroker
 		want         string
 	}{
-		"alone":                           {"127.0.0.1", "", nil, "tcp://127.0.0.1:P"},
-		"a host as it is written":         {"localhost", "", []config.ClusterBroker{{URI: "tcp://b:1"}}, "tcp://localhost:P tcp://b:1"},
-		"this one under its name":         {"", "", []config.ClusterBroker{{URI: "tcp://b:1"}, {Name: "me", URI: "ssl://me:2"}}, "ssl://me:2 tcp://b:1"},
-		"this one by its address":         {"127.0.0.1", "x", []config.ClusterBroker{{URI: "tcp://127.0.0.1:P"}}, "tcp://127.0.0.1:P"},
-		"a filter goes by the whole name": {"127.0.0.1", "b, c.*", []config.ClusterBroker{{Name: "bb", URI: "tcp://b:1"}, {Name: "cc", URI: "tcp://c:1"}}, "tcp://127.0.0.1:P tcp://c:1"},
-		"else by the URI":                 {"127.0.0.1", ".*//b:.*", []config.ClusterBroker{{URI: "tcp://b:1"}, {URI: "tcp://c:1"}}, "tcp://127.0.0.1:P tcp://b:1"},
-		"a filter is not for this one":    {"127.0.0.1", "none", []config.ClusterBroker{{Name: "me", URI: "tcp://me:1"}, {Name: "b", URI: "tcp://b:1"}}, "tcp://me:1"},
+		"alone":                             {"127.0.0.1", "", nil, "tcp://127.0.0.1:P"},
+		"a host as it is written":           {"localhost", "", []config.ClusterBroker{{URI: "tcp://b:1"}}, "tcp://localhost:P tcp://b:1"},
+		"this one under its name":           {"", "", []config.ClusterBroker{{URI: "tcp://b:1"}, {Name: "me", URI: "ssl://me:2"}}, "ssl://me:2 tcp://b:1"},
+		"this one by its address":           {"127.0.0.1", "x", []config.ClusterBroker{{URI: "tcp://127.0.0.1:P"}}, "tcp://127.0.0.1:P"},
+		"a filter goes by the whole name":   {"127.0.0.1", "b, c.*", []config.ClusterBroker{{Name: "bb", URI: "tcp://b:1"}, {Name: "cc", URI: "tcp://c:1"}}, "tcp://127.0.0.1:P tcp://c:1"},
+		"else by the URI":                   {"127.0.0.1", ".*//b:.*", []config.ClusterBroker{{URI: "tcp://b:1"}, {URI: "tcp://c:1"}}, "tcp://127.0.0.1:P tcp://b:1"},
+		"of two kinds that of the listener": {"127.0.0.1", "", []config.ClusterBroker{{Name: "me", URI: "ssl://me:2"}, {Name: "me", URI: "tcp://me:1"}, {Name: "b", URI: "tcp://b:1"}, {Name: "b", URI: "nio+ssl://b:2"}, {Name: "c", URI: "ssl://c:1"}}, "tcp://me:1 tcp://b:1 ssl://c:1"},
+		"a filter is not for this one":      {"127.0.0.1", "none", []config.ClusterBroker{{Name: "me", URI: "tcp://me:1"}, {Name: "b", URI: "tcp://b:1"}}, "tcp://me:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &listener{net: n, config: config.Listener{Host: c.host, Options: config.ListenerOptions{UpdateClusterFilter: c.filter}}}

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,10 +34,13 @@ type listener struct {
 	files       *descriptors // of the whole process
 	open        atomic.Int64 // connections
 	once        sync.Once
+	// secure is what clients come with TLS to; nil: they come without.
+	secure atomic.Pointer[tls.Config]
 
-	// Of run alone: when a refusal was last told, and how many were not told since.
-	told   time.Time
-	untold int
+	refused seldom // of run alone
+
+	failures sync.Mutex
+	failed   map[string]*seldom // handshakes, by what can be done about them
 }
 
 // listen opens every listener, then lets them accept.
@@ -59,6 +63,7 @@ func (s *Server) listen() error {
 			return err
 		}
 	}
+	s.setSecure(s.o.Config.Listeners)
 	for _, l := range s.listeners {
 		s.serving.Go(func() { l.run(s.conns, &s.serving) })
 	}
@@ -95,11 +100,11 @@ func (s *Server) wishes() string {
 	return text
 }
 
-// uri is the address at which the listener accepts.
 // name is that of the configuration, else the protocol's.
 func (l *listener) name() string { return cmp.Or(l.config.Name, l.config.Protocol) }
 
-func (l *listener) uri() string { return "tcp://" + l.net.Addr().String() }
+// uri is the address at which the listener accepts.
+func (l *listener) uri() string { return l.config.Scheme() + "://" + l.net.Addr().String() }
 
 func (l *listener) close() { l.once.Do(func() { _ = l.net.Close() }) }
 
@@ -140,6 +145,12 @@ func (l *listener) run(ctx context.Context, serving *sync.WaitGroup) {
 		serving.Go(func() {
 			defer l.files.give()
 			defer l.open.Add(-1)
+			if c := l.secure.Load(); c != nil {
+				var ok bool
+				if conn, ok = l.handshake(ctx, conn, c); !ok {
+					return
+				}
+			}
 			l.serve(ctx, conn)
 		})
 	}
@@ -151,12 +162,25 @@ const refusalEvery = 10 * time.Second
 // refuse closes a connection for which there is no room.
 func (l *listener) refuse(conn net.Conn, why string, limit int) {
 	_ = conn.Close()
-	if now := l.clock.Now(); l.told.IsZero() || now.Sub(l.told) >= refusalEvery {
-		l.log.Warn("connection refused: "+why, "listener", l.uri(), "peer", conn.RemoteAddr(), "limit", limit, "more_like_it", l.untold)
-		l.told, l.untold = now, 0
-		return
+	if more, tell := l.refused.now(l.clock.Now()); tell {
+		l.log.Warn("connection refused: "+why, "listener", l.uri(), "peer", conn.RemoteAddr(), "limit", limit, "more_like_it", more)
 	}
-	l.untold++
+}
+
+// A seldom is something that is told now and then. Its zero value has not been told.
+type seldom struct {
+	told   time.Time
+	untold int // since
+}
+
+// now reports whether it is to be told once more, and how often it was not since.
+func (s *seldom) now(now time.Time) (more int, tell bool) {
+	if !s.told.IsZero() && now.Sub(s.told) < refusalEvery {
+		s.untold++
+		return 0, false
+	}
+	more, s.told, s.untold = s.untold, now, 0
+	return more, true
 }
 
 // tune sets what the connector's options ask of the socket. A socket that refuses

@@ -65,6 +65,7 @@ func (s *Server) Reload(ctx context.Context, dry bool) (*Reload, error) {
 		s.access.Set(*merged.Access)
 	}
 	s.config.Store(merged)
+	s.setSecure(merged.Listeners)
 	s.tellClients(merged)
 	s.o.Log.Info("configuration reloaded", "file", next.File, "changes", len(r.Changes))
 	return r, nil

@@ -122,3 +122,7 @@ func hungUp(err error) error {
 	}
 	return err
 }
+
+// Speaks names the protocol of a client by the first bytes that it sends, for the log of
+// a listener that could not hand it over; "" where none is known that begins so.
+func Speaks(first []byte) string { return wire.Speaks(first) }

@@ -53,6 +53,19 @@ func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
+// Speaks names the protocol of a peer by the first bytes that it sends, OpenWire among
+// them; "" if none is known that begins so.
+func Speaks(first []byte) string {
+	if len(first) <= SizeBytes {
+		return ""
+	}
+	size := binary.BigEndian.Uint32(first)
+	if size <= MaxFirstFrameBytes && first[SizeBytes] == CodeWireFormatInfo {
+		return "OpenWire"
+	}
+	return stranger(size)
+}
+
 // stranger names the protocol whose first four bytes were taken for a size, "" if none
 // is known that begins so: who comes with the wrong URL, or to the wrong port, is to
 // read that, and not of a huge frame.

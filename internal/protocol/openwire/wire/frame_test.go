@@ -93,3 +93,15 @@ func TestReadFramePassesErrorsOn(t *testing.T) {
 		}
 	}
 }
+
+// TestSpeaks tells OpenWire by its first frame, and others by how they begin.
+func TestSpeaks(t *testing.T) {
+	t.Parallel()
+	for first, want := range map[string]string{
+		"\x00\x00\x00\xf0\x01": "OpenWire", "\x00\x00\x00\xf0\x03": "", "GET /": "HTTP", "STOMP": "STOMP", "AMQP\x00": "AMQP", "\xff\xff\xff\xff\x01": "", "\x00\x00": "", "": "",
+	} {
+		if got := Speaks([]byte(first)); got != want {
+			t.Errorf("%q: %q, want %q", first, got, want)
+		}
+	}
+}

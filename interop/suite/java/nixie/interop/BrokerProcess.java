@@ -20,7 +20,7 @@ import java.util.regex.Pattern;
  * it logs to a file whose end a failing test shows.
  */
 final class BrokerProcess implements AutoCloseable {
-    private static final Pattern OPENWIRE = Pattern.compile(" openwire=tcp://([^ ]+):(\\d+)");
+    private static final Pattern OPENWIRE = Pattern.compile(" openwire=((?:tcp|ssl)://[^ ]+:(\\d+))");
     private static final Pattern ADMIN = Pattern.compile(" admin=(\\S+)");
     private static final AtomicInteger COUNT = new AtomicInteger();
     private static final long START_SECONDS = 60;
@@ -30,6 +30,7 @@ final class BrokerProcess implements AutoCloseable {
     private final Path config;
     private final List<String> extra;
     private String options = "";
+    private boolean fileListens;
     private Process process;
     private String ready;
     private int port;
@@ -57,6 +58,12 @@ final class BrokerProcess implements AutoCloseable {
         return this;
     }
 
+    /** Lets the broker listen where its file says, and nowhere else. */
+    BrokerProcess fileListens() {
+        fileListens = true;
+        return this;
+    }
+
     /** Where the binary is: -Dnixie.bin, else NIXIE_BIN, else bin/nixie of this repository. */
     static Path binary() {
         String named = System.getProperty("nixie.bin", System.getenv("NIXIE_BIN"));
@@ -69,7 +76,10 @@ final class BrokerProcess implements AutoCloseable {
         Files.createDirectories(data);
         Files.createDirectories(log.getParent());
         List<String> command = new ArrayList<>(List.of(binary().toString(), "serve", "--data", data.toString(),
-            "--listen", "tcp://127.0.0.1:" + port + options, "--admin", "127.0.0.1:0"));
+            "--admin", "127.0.0.1:0"));
+        if (!fileListens) {
+            command.addAll(List.of("--listen", "tcp://127.0.0.1:" + port + options));
+        }
         if (config != null) {
             command.addAll(List.of("--config", config.toString()));
         }
@@ -142,6 +152,11 @@ final class BrokerProcess implements AutoCloseable {
 
     String url() {
         return "tcp://127.0.0.1:" + port;
+    }
+
+    /** Where all its listeners are, in the order of the file. */
+    List<String> urls() {
+        return OPENWIRE.matcher(ready).results().map(m -> m.group(1)).toList();
     }
 
     /** Address of the admin listener, or "off". */
