@@ -83,9 +83,6 @@ type Broker struct {
 	ids         map[message.Destination]records.QueueID // of queues that were lost and are to be opened anew
 }
 
-// passingIDs is where the ids of destinations begin that do not outlive the process.
-const passingIDs records.QueueID = 1 << 31
-
 // errStopped is what work is answered with that came too late.
 var errStopped = fmt.Errorf("the broker is stopping: %w", message.ErrUnavailable)
 
@@ -121,7 +118,7 @@ func New(o Options) (*Broker, error) {
 		patterns:    map[*consumer]bool{},
 		temps:       newTemporaries(),
 		came:        map[string]bool{},
-		lastPassing: passingIDs,
+		lastPassing: records.FirstPassing,
 		ids:         map[message.Destination]records.QueueID{},
 	}
 	b.producer = fmt.Sprintf("ID:%s-scheduler-%d:1:1:1", o.Name, b.now())
@@ -141,7 +138,7 @@ func New(o Options) (*Broker, error) {
 	b.branches = newBranches()
 	b.awaiting = b.now() + o.KeepTemps.Milliseconds()
 	b.ctx, b.cancel = context.WithCancelCause(context.Background())
-	b.lastID = o.Records.LastQueue(passingIDs)
+	b.lastID = o.Records.LastQueue(records.FirstPassing)
 	err = b.openAll()
 	o.Records.OnMended(func(m records.Mended) { b.tell(Event{Kind: RecordDamaged, Destination: m.Destination, Text: m.Text}) })
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/records"
 )
 
 // busy keeps a queue's goroutine from its mailbox until the function it returns is called.
@@ -220,7 +221,7 @@ func TestANewQueueHasANumberOfItsOwn(t *testing.T) {
 		numbers := map[uint32]message.Destination{}
 		for _, q := range h.broker.Queues() {
 			d := h.broker.known(q.Name)
-			if other, taken := numbers[uint32(d.id)]; taken || d.id == 0 || d.id >= passingIDs {
+			if other, taken := numbers[uint32(d.id)]; taken || d.id == 0 || d.id >= records.FirstPassing {
 				t.Errorf("%s has the number %d, and so has %q", q.Name, d.id, other)
 			}
 			numbers[uint32(d.id)] = q.Name

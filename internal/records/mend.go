@@ -187,6 +187,9 @@ func (r *Records) mend(d *Damaged, of message.Destination) error {
 	if m.raw != nil {
 		r.aside.Add(1)
 	}
+	if of.IsZero() && (keyBytes == 5 || keyBytes == 6) { // of a queue as a whole, or of a lane
+		of = r.nameOf(queueAt(m.rest))
+	}
 	r.told(Mended{Destination: of, Text: d.Error() + ": " + text})
 	return nil
 }
@@ -434,7 +437,7 @@ func (r *Records) nameOf(q QueueID) message.Destination {
 func (r *Records) adopt() error {
 	var ownerless []QueueID
 	for q, s := range r.queues {
-		if q != jobsQueue && s.holds() && r.nameOf(q).IsZero() {
+		if q < FirstPassing && s.holds() && r.nameOf(q).IsZero() {
 			ownerless = append(ownerless, q)
 		}
 	}

@@ -279,6 +279,21 @@ func (w *ward) counted() {
 	}
 }
 
+// What a process has left of what was to end with it is no queue that lost its record.
+func TestNobodyAdoptsWhatHasPassed(t *testing.T) {
+	t.Parallel()
+	w := newWard(t)
+	commit(t, w.r, func(b *Batch) {
+		b.PutMessage(60, job30, 1)
+		e := message.NewEntry(60, job30)
+		b.Append(FirstPassing+1, 5, &e)
+	})
+	w.reopen()
+	if n := len(w.r.Queues()); n != 2 || len(w.told) != 0 {
+		t.Errorf("%d queues, told %q", n, w.told)
+	}
+}
+
 // What is kept aside may be damaged in its turn.
 func TestDamagedAgain(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,10 @@ import (
 // chooses it, and uses it for no other queue while this one exists.
 type QueueID uint32
 
+// FirstPassing is where the ids begin of what does not outlive the process. What the store
+// has under them after that belongs to nobody.
+const FirstPassing QueueID = 1 << 31
+
 // A Lane is an order class in a queue: lower lanes go first. It is 9 - priority
 // where the destination is prioritized, and DefaultLane for all messages else.
 type Lane uint8
