@@ -52,6 +52,8 @@ type Status struct {
 	// Refusing says why producers of persistent messages are refused; empty: they
 	// are not.
 	Refusing string `json:"refusing,omitempty"`
+	// RecordsAside is how many damaged records of the store are kept aside.
+	RecordsAside int64 `json:"recordsAside,omitempty"`
 }
 
 func (s *surface) status(r *http.Request) (any, error) {
@@ -65,7 +67,7 @@ func (s *surface) status(r *http.Request) (any, error) {
 	st := Status{
 		Broker: s.b.Name(), Version: s.o.Version, Started: s.o.Started.UTC(),
 		UptimeSeconds: int64(s.o.Clock.Now().Sub(s.o.Started).Seconds()),
-		Connections:   s.b.Connections(), MemoryBytes: s.b.MemoryBytes(), Disk: space,
+		Connections:   s.b.Connections(), MemoryBytes: s.b.MemoryBytes(), Disk: space, RecordsAside: s.b.RecordsAside(),
 	}
 	if err := s.b.Full(); err != nil {
 		st.Refusing = err.Error()
