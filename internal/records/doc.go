@@ -78,6 +78,7 @@
 //
 // formatVersion is in v and in front of each value. testdata/formatN has the
 // bytes of each kind of record as format N writes them, and a test that fails
-// when the code writes others. A store of a newer format is refused. There is no
-// older format than 1.
+// when the code writes others. A store of a newer format is refused, so a record that
+// cannot be decoded is damaged, and is mended: a program that writes what older ones
+// cannot decode must raise the format. There is no older format than 1.
 package records
