@@ -89,7 +89,7 @@ class MessageDrivenBeanTest {
                 own.kill();
                 own.start();
                 Set<String> all = new HashSet<>(List.of(Mail.numbered(200)));
-                for (long end = System.nanoTime() + Mail.SOON * 1_000_000L; !new HashSet<>(List.copyOf(seen)).containsAll(all)
+                for (long end = System.nanoTime() + 3 * Mail.SOON * 1_000_000L; !new HashSet<>(List.copyOf(seen)).containsAll(all)
                         && System.nanoTime() < end; ) {
                     Thread.sleep(20);
                 }

@@ -109,7 +109,7 @@ class SpringPoolTest {
                             assertEquals(text + "#1", Mail.label(template.receive(queue)));
                         }
                         if (round == 0) {
-                            Thread.sleep(100); // acknowledgements that nobody waits for are on disk a little later
+                            Mail.awaitDepth(own.url(), queue, 0); // acknowledgements that nobody waits for are on disk a little later
                             own.kill();
                             own.start();
                         } else if (round == 1) {

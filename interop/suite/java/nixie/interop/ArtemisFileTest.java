@@ -76,7 +76,7 @@ class ArtemisFileTest {
             Session s = c.auto();
             MessageConsumer k = Client.consumer(s, "later");
             Message m = Mail.text(s, "later", "at its time");
-            long due = System.currentTimeMillis() + 1500;
+            long due = System.currentTimeMillis() + 3000;
             m.setLongProperty("_AMQ_SCHED_DELIVERY", due);
             Client.producer(s, "later").send(m);
             m = Mail.text(s, "later", "at once");

@@ -3,12 +3,16 @@ package nixie.interop;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
@@ -71,14 +75,44 @@ final class BrokerProcess implements AutoCloseable {
             : Path.of(System.getProperty("interop.target", "target"), "..", "..", "..", "bin", "nixie").normalize();
     }
 
+    /**
+     * A port that nobody uses and that the system gives to nobody who asks for any: one of those may be given to a client
+     * while its broker is away, even to the one that wants to connect to it.
+     */
+    static int freePort() throws IOException {
+        for (int i = 0; i < 1000; i++) {
+            try (ServerSocket s = new ServerSocket(ThreadLocalRandom.current().nextInt(12_000, 32_000), 1, InetAddress.getLoopbackAddress())) {
+                return s.getLocalPort();
+            } catch (BindException e) {
+                // It is in use.
+            }
+        }
+        throw new IOException("no free port below those that the system gives");
+    }
+
     /** Starts the process and waits for its ready line. A second start uses the port of the first. */
     BrokerProcess start() throws IOException {
+        if (port != 0) {
+            return start(port);
+        }
+        for (int i = 0; ; i++) {
+            try {
+                return start(freePort());
+            } catch (IOException e) {
+                if (i == 5 || !tail(40).contains("address already in use")) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private BrokerProcess start(int at) throws IOException {
         Files.createDirectories(data);
         Files.createDirectories(log.getParent());
         List<String> command = new ArrayList<>(List.of(binary().toString(), "serve", "--data", data.toString(),
             "--admin", "127.0.0.1:0"));
         if (!fileListens) {
-            command.addAll(List.of("--listen", "tcp://127.0.0.1:" + port + options));
+            command.addAll(List.of("--listen", "tcp://127.0.0.1:" + at + options));
         }
         if (config != null) {
             command.addAll(List.of("--config", config.toString()));

@@ -5,12 +5,14 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 import javax.jms.Connection;
+import javax.jms.InvalidClientIDException;
 import javax.jms.JMSException;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
 import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.ActiveMQConnectionFactory;
+import org.apache.activemq.ActiveMQMessageConsumer;
 import org.apache.activemq.RedeliveryPolicy;
 import org.apache.activemq.command.ActiveMQDestination;
 import org.apache.activemq.transport.DefaultTransportListener;
@@ -41,6 +43,18 @@ final class Client implements AutoCloseable {
             }
         });
         return noticed;
+    }
+
+    /** Comes down when the client is connected again. */
+    CountDownLatch noticesReturn() {
+        CountDownLatch back = new CountDownLatch(1);
+        connection.addTransportListener(new DefaultTransportListener() {
+            @Override
+            public void transportResumed() {
+                back.countDown();
+            }
+        });
+        return back;
     }
 
     static Builder to(String url) {
@@ -125,6 +139,23 @@ final class Client implements AutoCloseable {
 
     Session session(int mode) throws JMSException {
         return connection.createSession(mode == Session.SESSION_TRANSACTED, mode);
+    }
+
+    /** Waits until so many messages lie in a client, which its consumer has not received yet. */
+    static void awaitBuffered(MessageConsumer c, int n) throws Exception {
+        Mail.await(n + " messages in the client", () -> ((ActiveMQMessageConsumer) c).getMessageSize() == n);
+    }
+
+    /** Waits until the broker has let go of a connection that is lost: then its client id is free, and what it had is back. */
+    static void awaitGone(String url, String id) throws Exception {
+        Mail.await("the end of " + id, () -> {
+            try {
+                to(url).clientId(id).open().close();
+                return true;
+            } catch (InvalidClientIDException e) {
+                return false;
+            }
+        });
     }
 
     /** Returns once the broker has answered on the connection as it is now: after a cut, once it has let go of the old one. */

@@ -15,7 +15,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.BooleanSupplier;
 import javax.jms.JMSException;
 import javax.jms.Message;
 import javax.jms.MessageConsumer;
@@ -102,19 +101,12 @@ class ClusterTest {
         return uri == null ? null : "tcp://127.0.0.1:" + uri.getPort();
     }
 
-    private static void await(String what, BooleanSupplier so) throws InterruptedException {
-        long end = System.nanoTime() + Mail.SOON * 1_000_000;
-        while (!so.getAsBoolean()) {
-            assertTrue(System.nanoTime() < end, what);
-            Thread.sleep(20);
-        }
-    }
-
-    /** Has a client, the only one of its broker, sent to one of the two. */
+    /** Has a client, the only one of its broker, sent to one of the two; it is there with its consumers. */
     private static void move(Pair pair, Client c, BrokerProcess to) throws Exception {
         if (!to.url().equals(at(c))) {
             pair.push(to == pair.a ? pair.b : pair.a);
-            await("at " + to.url(), () -> to.url().equals(at(c)));
+            Mail.await("at " + to.url(), () -> to.url().equals(at(c)));
+            c.roundTrip();
         }
     }
 
@@ -174,16 +166,16 @@ class ClusterTest {
                 }
                 pair.push(pair.a); // the half that is cut off comes back
                 Thread.sleep(500);
-                await("all there", () -> count(all, pair.a) == 10);
                 for (Client c : all) {
-                    assertEquals(pair.a.url(), at(c));
+                    c.roundTrip();
                 }
+                Mail.await("all there", () -> count(all, pair.a) == 10);
                 pair.a.kill();
-                await("interrupted", () -> at(all.get(0)) == null);
+                Mail.await("interrupted", () -> at(all.get(0)) == null);
                 Thread.sleep(500);
                 assertEquals(null, at(all.get(0)));
                 pair.a.start();
-                await("at its own broker again", () -> pair.a.url().equals(at(all.get(0))));
+                Mail.await("at its own broker again", () -> pair.a.url().equals(at(all.get(0))));
             } finally {
                 for (Client c : all) {
                     c.close();
@@ -201,15 +193,21 @@ class ClusterTest {
                 for (int i = 0; i < 16; i++) {
                     all.add(Client.open(pair.onlyA("")));
                 }
-                await("some at each broker", () -> count(all, pair.a) + count(all, pair.b) == 16 && count(all, pair.a) > 0 && count(all, pair.b) > 0);
+                Mail.await("some at each broker", () -> count(all, pair.a) + count(all, pair.b) == 16 && count(all, pair.a) > 0 && count(all, pair.b) > 0);
                 for (Client c : all) {
-                    String queue = Mail.unique("spread");
-                    Session s = c.auto();
-                    Mail.send(s, queue, "m0");
-                    assertEquals("m0#1", Mail.label(Mail.must(Client.consumer(s, queue))));
+                    String where;
+                    Message m;
+                    do { // unless it is moved only now
+                        where = at(c);
+                        String queue = Mail.unique("spread");
+                        Session s = c.auto();
+                        Mail.send(s, queue, "m0");
+                        m = Client.consumer(s, queue).receive(Mail.SOON);
+                    } while (m == null && !where.equals(at(c)));
+                    assertEquals("m0#1", Mail.label(m));
                 }
                 pair.b.kill();
-                await("all at the one that is left", () -> count(all, pair.a) == 16);
+                Mail.await("all at the one that is left", () -> count(all, pair.a) == 16);
             } finally {
                 for (Client c : all) {
                     c.close();
@@ -238,7 +236,7 @@ class ClusterTest {
                     assertEquals(pair.a.url(), at(all.get(i)));
                 }
                 pair.list(pair.a, pair.a.url(), pair.b.url());
-                await("half at each", () -> count(all, pair.a) == 5 && count(all, pair.b) == 5);
+                Mail.await("half at each", () -> count(all, pair.a) == 5 && count(all, pair.b) == 5);
                 Thread.sleep(500);
                 assertEquals(5, count(all, pair.b), "nobody goes on moving");
                 for (Client c : all) {
@@ -265,9 +263,9 @@ class ClusterTest {
                     Mail.must(Client.consumer(all.get(i).transacted(), queue));
                 }
                 post(pair.a, "connections/move", "{\"count\":2}");
-                await("half at each", () -> count(all, pair.a) == 2 && count(all, pair.b) == 2);
+                Mail.await("half at each", () -> count(all, pair.a) == 2 && count(all, pair.b) == 2);
                 post(pair.a, "connections/move", "{\"all\":true}");
-                await("all at the other", () -> count(all, pair.b) == 4);
+                Mail.await("all at the other", () -> count(all, pair.b) == 4);
                 assertEquals(0, pair.a.terminate());
                 pair.a.start();
                 List<String> got = Mail.take(pair.a.url(), queue, 8);
@@ -275,7 +273,7 @@ class ClusterTest {
                     assertTrue(label.matches("m\\d#(1|2!)"), got.toString()); // 2: handed out with unknown fate
                 }
                 post(pair.b, "connections/move", "{\"count\":1}");
-                await("one is back", () -> count(all, pair.a) == 1 && count(all, pair.b) == 3);
+                Mail.await("one is back", () -> count(all, pair.a) == 1 && count(all, pair.b) == 3);
             } finally {
                 for (Client c : all) {
                     c.close();
@@ -316,7 +314,7 @@ class ClusterTest {
                     all.add(Client.open(pair.onlyA("&randomize=false")));
                     Client c = all.get(i);
                     String want = i % 2 == 0 ? pair.a.url() : pair.b.url();
-                    await("client " + i + " at " + want, () -> want.equals(at(c)));
+                    Mail.await("client " + i + " at " + want, () -> want.equals(at(c)));
                 }
                 assertEquals(3, count(all, pair.b));
             } finally {
@@ -340,7 +338,7 @@ class ClusterTest {
             assertEquals(pair.b.url(), at(c));
             assertEquals("m0#1", Mail.label(Mail.must(Client.consumer(s, queue))));
             pair.a.start();
-            await("back at the first", () -> pair.a.url().equals(at(c)));
+            Mail.await("back at the first", () -> pair.a.url().equals(at(c)));
             Mail.send(s, queue, "m1");
             assertEquals(1, Mail.browse(pair.a.url(), queue).size(), "at A; B has " + Mail.browse(pair.b.url(), queue).size());
         }
@@ -356,14 +354,14 @@ class ClusterTest {
         String out = Mail.unique("out");
         try (Pair pair = new Pair(UPDATE); Client c = Client.open(pair.both("&randomize=false&priorityBackup=true"))) {
             pair.a.kill();
-            await("at the second", () -> pair.b.url().equals(at(c)));
+            Mail.await("at the second", () -> pair.b.url().equals(at(c)));
             Mail.send(pair.b.url(), in, "m0", "m1", "m2");
             Session s = c.transacted();
             MessageConsumer consumer = Client.consumer(s, in);
             assertEquals("m0", Mail.next(consumer));
             Mail.send(s, out, "forwarded");
             pair.a.start();
-            await("back at the first", () -> pair.a.url().equals(at(c)));
+            Mail.await("back at the first", () -> pair.a.url().equals(at(c)));
             assertThrows(TransactionRolledBackException.class, s::commit);
             Client.abandon(c.connection);
             List<String> got = Mail.take(pair.b.url(), in, 3);
@@ -396,11 +394,11 @@ class ClusterTest {
                 Mail.awaitDepth(p.url(), queue, 0);
                 p.kill();
                 if (p == pair.a) {
-                    await("at the other", () -> pair.b.url().equals(at(c)));
+                    Mail.await("at the other", () -> pair.b.url().equals(at(c)));
                 }
             }
             pair.a.start();
-            await("at the first again", () -> pair.a.url().equals(at(c)));
+            Mail.await("at the first again", () -> pair.a.url().equals(at(c)));
         }
     }
 
@@ -473,7 +471,7 @@ class ClusterTest {
                 assertThrows(TransactionRolledBackException.class, s::commit);
             }
             List<String> got = new ArrayList<>();
-            for (Message m = consumer.receive(Mail.SOON); m != null; m = consumer.receive(1000)) {
+            for (Message m = Mail.must(consumer); m != null; m = consumer.receive(got.containsAll(List.of("m1", "m2")) ? 1000 : Mail.SOON)) {
                 got.add(Mail.body(m));
                 if (mode == Session.SESSION_TRANSACTED) {
                     s.commit();
@@ -493,8 +491,10 @@ class ClusterTest {
         try (Client c = Client.open(url)) {
             List<Message> out = new ArrayList<>();
             MessageConsumer consumer = Client.consumer(c.auto(), queue);
-            for (Message m = consumer.receive(1000); m != null; m = consumer.receive(Mail.QUIET)) {
-                out.add(m);
+            while (!Mail.browse(url, queue).isEmpty()) {
+                for (Message m = consumer.receive(Mail.QUIET); m != null; m = consumer.receive(Mail.QUIET)) {
+                    out.add(m);
+                }
             }
             return out;
         }

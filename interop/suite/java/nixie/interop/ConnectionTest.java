@@ -72,17 +72,7 @@ class ConnectionTest {
             proxy.cut();
             Client.abandon(c.connection);
         }
-        JMSException last = null;
-        for (int i = 0; i < 50; i++) {
-            try {
-                Client.to(broker.url()).clientId(id).open().close();
-                return;
-            } catch (JMSException e) {
-                last = e;
-                Thread.sleep(100);
-            }
-        }
-        throw last;
+        Client.awaitGone(broker.url(), id);
     }
 
     /** Without authentication configured, credentials are accepted and not looked at. */

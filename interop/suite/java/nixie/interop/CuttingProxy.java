@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 
 /**
  * A TCP relay between client and broker that can cut connections without goodbye, stall them, and lose the
@@ -31,6 +32,7 @@ final class CuttingProxy implements AutoCloseable {
     private boolean cutNextRequest;   // guarded by lock: armed, the next bytes from the client are not passed on
     private boolean replyDoomed;      // guarded by lock: the request went through, its reply is to be lost
     private int lost;                 // guarded by lock
+    private int held;                 // guarded by lock: relays with bytes that a stall holds back
 
     CuttingProxy(int target) throws IOException {
         this.target = target;
@@ -99,11 +101,17 @@ final class CuttingProxy implements AutoCloseable {
     private boolean pass(Socket from, boolean up) {
         lock.lock();
         try {
-            while (stalled || frozen.contains(from)) {
-                if (from.isClosed()) {
-                    return false;
+            held++;
+            change.signalAll();
+            try {
+                while (stalled || frozen.contains(from)) {
+                    if (from.isClosed()) {
+                        return false;
+                    }
+                    change.awaitUninterruptibly();
                 }
-                change.awaitUninterruptibly();
+            } finally {
+                held--;
             }
             if (up && cutNextRequest) {
                 cutNextRequest = false;
@@ -202,13 +210,22 @@ final class CuttingProxy implements AutoCloseable {
 
     /** Waits until n replies have been lost since the start. */
     boolean awaitLost(int n, long millis) throws InterruptedException {
+        return await(() -> lost >= n, millis);
+    }
+
+    /** Waits until a stall holds something back. */
+    boolean awaitHeld(long millis) throws InterruptedException {
+        return await(() -> held > 0, millis);
+    }
+
+    private boolean await(BooleanSupplier so, long millis) throws InterruptedException {
         long left = TimeUnit.MILLISECONDS.toNanos(millis);
         lock.lock();
         try {
-            while (lost < n && left > 0) {
+            while (!so.getAsBoolean() && left > 0) {
                 left = change.awaitNanos(left);
             }
-            return lost >= n;
+            return so.getAsBoolean();
         } finally {
             lock.unlock();
         }

@@ -350,10 +350,10 @@ class DeadLetterTest {
     @Test
     void expired_while_rolled_back() throws Exception {
         String queue = Mail.unique("expired-rollback");
-        sendBrief(queue, DeliveryMode.PERSISTENT, 2000, "m0");
         try (Client c = Client.to(broker.url()).policy(p -> p.setInitialRedeliveryDelay(2300)).open()) {
             Session s = c.transacted();
             MessageConsumer consumer = Client.consumer(s, queue);
+            sendBrief(queue, DeliveryMode.PERSISTENT, 2000, "m0");
             Mail.must(consumer);
             s.rollback();
             assertNull(consumer.receive(3000));

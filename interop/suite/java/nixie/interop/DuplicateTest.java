@@ -83,7 +83,7 @@ class DuplicateTest {
             for (int i = 0; i < 100; i++) {
                 proxy.loseNextReply();
                 p.send(Mail.text(s, queue, "m" + i));
-                assertTrue(proxy.awaitLost(i + 1, 5000), "reply " + i + " was not lost");
+                assertTrue(proxy.awaitLost(i + 1, Mail.SOON), "reply " + i + " was not lost");
             }
             c.close();
         }

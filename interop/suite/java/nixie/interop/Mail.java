@@ -160,6 +160,28 @@ final class Mail {
         return out;
     }
 
+    /** Waits until a client has given up what a queue holds, which it does unread as it looks for something to receive. */
+    static void givenUp(String url, String name, MessageConsumer c) throws Exception {
+        await("nothing left in " + name, () -> {
+            none(c);
+            return browse(url, name).isEmpty();
+        });
+    }
+
+    /** What is waited for. */
+    interface Condition {
+        boolean holds() throws Exception;
+    }
+
+    /** Waits until something is so, as it must be. */
+    static void await(String what, Condition so) throws Exception {
+        for (long end = System.nanoTime() + SOON * 1_000_000; !so.holds(); Thread.sleep(20)) {
+            if (System.nanoTime() > end) {
+                throw new AssertionError("not within " + SOON + " ms: " + what);
+            }
+        }
+    }
+
     /** Waits until a browser sees exactly n messages in a queue. */
     static void awaitDepth(String url, String name, int n) throws JMSException, InterruptedException {
         int seen = -1;

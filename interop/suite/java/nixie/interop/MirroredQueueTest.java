@@ -139,7 +139,7 @@ class MirroredQueueTest {
             MessageConsumer consumer = Client.consumer(c.auto(), all);
             Mail.send(broker.url(), queue, "m0", "m1");
             TreeSet<String> got = new TreeSet<>();
-            for (Message m; (m = consumer.receive(got.size() < 2 ? 5000 : 300)) != null; ) {
+            for (Message m; (m = consumer.receive(got.size() < 2 ? Mail.SOON : Mail.QUIET)) != null; ) {
                 if (((ActiveMQMessage) m).getOriginalDestination().equals(Client.destination("topic://" + mirror(queue)))) {
                     assertTrue(got.add(Mail.body(m)), "twice");
                 }

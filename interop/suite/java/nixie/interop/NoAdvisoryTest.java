@@ -32,6 +32,7 @@ class NoAdvisoryTest {
             Session s = asks.auto();
             TemporaryQueue reply = s.createTemporaryQueue();
             MessageConsumer consumer = s.createConsumer(reply);
+            answers.roundTrip(); // it has been told
             Session other = answers.auto();
             other.createProducer(reply).send(other.createTextMessage("answer"));
             assertEquals("answer#1", Mail.label(Mail.must(consumer)));

@@ -15,6 +15,8 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import javax.jms.Message;
+import javax.jms.MessageConsumer;
 
 /** Whoever looks after a broker: what its admin API tells, and does. */
 record Operator(BrokerProcess broker) {
@@ -79,10 +81,21 @@ record Operator(BrokerProcess broker) {
         return String.join(" ", out);
     }
 
+    /** The next message of a queue, or null once it holds none: none that waits, is out, or has a delay before it comes again. */
+    Message next(MessageConsumer c, String queue) throws Exception {
+        for (long end = System.nanoTime() + Mail.SOON * 1_000_000; ; ) {
+            Message m = c.receive(200);
+            if (m != null || figures(queue, "messages").equals("messages=0")) {
+                return m;
+            }
+            assertTrue(System.nanoTime() < end, "nothing comes, and there is something in " + queue);
+        }
+    }
+
     /** The figures are right at once, or soon: a batch may be on its way to the disk. */
     void await(String queue, String want) throws IOException, InterruptedException {
         String[] names = Stream.of(want.split(" ")).map(f -> f.substring(0, f.indexOf('='))).toArray(String[]::new);
-        long end = System.nanoTime() + 5_000_000_000L;
+        long end = System.nanoTime() + Mail.SOON * 1_000_000;
         String got = figures(queue, names);
         while (!got.equals(want) && System.nanoTime() < end) {
             Thread.sleep(50);

@@ -41,10 +41,24 @@ class PolicySourceTest {
             n++;
             assertTrue(n <= 20, "endless");
             s.rollback();
-        } while (consumer.receive(Mail.QUIET + 400) != null);
+        } while (comesAgain(consumer, queue));
         Message dead = Mail.deadLetters(broker.url(), queue, 1).get(0);
         assertEquals("m", Mail.body(dead));
         return new Life(n, dead.getStringProperty(Mail.CAUSE));
+    }
+
+    /** Whether the one message of a queue comes again, or is a dead letter. */
+    private static boolean comesAgain(MessageConsumer consumer, String queue) throws Exception {
+        for (long end = System.nanoTime() + Mail.SOON * 1_000_000; System.nanoTime() < end; ) {
+            if (consumer.receive(200) != null) {
+                return true;
+            }
+            if (Mail.browse(broker.url(), queue).isEmpty()) {
+                assertEquals(null, consumer.receive(Mail.QUIET), "it comes although it is given up");
+                return false;
+            }
+        }
+        throw new AssertionError("it is in the queue, and does not come");
     }
 
     private static Life life(ActiveMQConnectionFactory factory, String queue) throws Exception {
@@ -162,6 +176,10 @@ class PolicySourceTest {
     /** R-POL-12: collision avoidance spreads a delay by its factor, both ways. */
     @Test
     void collision_avoidance() throws Exception {
+        Pace.keeps(PolicySourceTest::spread);
+    }
+
+    private static void spread() throws Exception {
         String queue = Mail.unique("spread");
         Mail.send(broker.url(), queue, "m");
         List<Long> took = new ArrayList<>();
@@ -182,7 +200,8 @@ class PolicySourceTest {
             }
             s.commit();
         }
-        assertTrue(took.stream().allMatch(t -> t >= 45 && t <= 1150), took.toString());
+        assertTrue(took.stream().allMatch(t -> t >= 45), took.toString());
+        Pace.inTime(took.stream().allMatch(t -> t <= 1150), took.toString());
         assertTrue(took.stream().map(t -> t / 5).collect(Collectors.toSet()).size() > 1, took.toString());
     }
 
@@ -216,9 +235,10 @@ class PolicySourceTest {
             MessageConsumer consumer = Client.consumer(s, queue);
             Session out = sender.auto();
             var producer = Client.producer(out, queue);
-            producer.setTimeToLive(700);
+            producer.setTimeToLive(2000);
             producer.send(out.createTextMessage("m"));
-            Thread.sleep(1200);
+            Client.awaitBuffered(consumer, 1);
+            Thread.sleep(2500);
             assertEquals("m", Mail.body(Mail.must(consumer)));
             s.commit();
             Mail.awaitDepth(broker.url(), queue, 0);

@@ -79,7 +79,7 @@ class PriorityTest {
             MessageConsumer consumer = Client.consumer(s, queue);
             assertEquals("p1.0", Mail.next(consumer));
             send(queue, 9);
-            Thread.sleep(Mail.QUIET); // it is in the client, behind p1.1, which came before
+            Client.awaitBuffered(consumer, 2); // it is in the client, with p1.1, which came before
             s.rollback();
             List<String> got = Mail.drain(consumer, 3);
             s.commit();

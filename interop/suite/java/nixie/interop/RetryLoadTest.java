@@ -20,6 +20,7 @@ import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -46,6 +47,10 @@ class RetryLoadTest {
     /** C16 part 1: some become dead letters by the limit, the others by their time, and the figures add up. */
     @Test
     void C16_figures_add_up_when_messages_expire_under_a_rollback() throws Exception {
+        Pace.keeps(RetryLoadTest::expireUnderRollback);
+    }
+
+    private static void expireUnderRollback() throws Exception {
         String queue = Mail.unique("C16.rollback");
         int tried = 0;
         try (Client c = Client.to(broker.url()).limit(0).open()) {
@@ -61,7 +66,8 @@ class RetryLoadTest {
                 s.rollback();
             }
         }
-        assertTrue(tried >= 5 && tried <= 12, tried + " deliveries");
+        assertTrue(tried <= 12, tried + " deliveries");
+        Pace.inTime(tried >= 5, tried + " deliveries");
         awaitFigures(queue, "messages=0 out=0 enqueued=20 dequeued=20 deadLettered=20 expired=" + (20 - tried));
         int limit = 0;
         for (Message m : Mail.deadLetters(broker.url(), queue, 20)) {
@@ -82,7 +88,7 @@ class RetryLoadTest {
             Session s = c.transacted();
             try (Client other = Client.open(broker.url())) {
                 Session auto = other.auto();
-                send(auto, queue, "short", 1000);
+                send(auto, queue, "short", 3000);
                 send(auto, queue, "long", 0);
             }
             MessageConsumer consumer = Client.consumer(s, queue);
@@ -94,10 +100,8 @@ class RetryLoadTest {
             if (closed) {
                 consumer = Client.consumer(s, queue);
             }
-            Thread.sleep(1500);
-            long begin = System.nanoTime();
-            assertEquals("long#1", Mail.label(consumer.receive(3000)));
-            assertTrue(System.nanoTime() - begin < 3_000_000_000L);
+            Thread.sleep(3500);
+            assertEquals("long#1", Mail.label(Mail.must(consumer)));
             s.commit();
         }
         awaitFigures(queue, "messages=0 out=0 enqueued=2 dequeued=2 deadLettered=1");
@@ -202,7 +206,7 @@ class RetryLoadTest {
                     Thread.sleep(20);
                 }
                 synchronized (slowest) {
-                    long end = System.nanoTime() + 10_000_000_000L;
+                    long end = System.nanoTime() + Mail.SOON * 1_000_000;
                     while (got[0] < n && System.nanoTime() < end) {
                         slowest.wait(100);
                     }
@@ -217,7 +221,12 @@ class RetryLoadTest {
 
     /** C25 points 1, 2 and 4: attempts without end and without delay, beside a queue that works. */
     @Test
+    @Timeout(300)
     void C25_a_hot_loop_neither_eats_the_disk_nor_stops_others() throws Exception {
+        Pace.keeps(RetryLoadTest::hotLoop);
+    }
+
+    private static void hotLoop() throws Exception {
         String queue = Mail.unique("C25.hot");
         int attempts = 5000;
         AtomicBoolean stop = new AtomicBoolean();
@@ -247,9 +256,9 @@ class RetryLoadTest {
         assertTrue(grown < 64L << 20, "the directory has grown by " + grown + " bytes");
         stop.set(true);
         long slowest = other.get(30, TimeUnit.SECONDS);
-        assertTrue(slowest < 500, "the other queue's slowest message took " + slowest + " ms");
         awaitFigures(queue, "messages=0 out=0 enqueued=1 dequeued=1 deadLettered=0");
         awaitDirectory(before);
+        Pace.inTime(slowest < 500, "the other queue's slowest message took " + slowest + " ms");
     }
 
     /** C25 point 3: of two thousand dead letters nothing is left on the disk when they are consumed. */

@@ -51,13 +51,15 @@ class ServerSessionTest {
         private final BlockingQueue<ServerSession> free = new LinkedBlockingQueue<>();
         final List<String> seen = Collections.synchronizedList(new ArrayList<>());
 
-        Pool(Connection connection, int size, Work work) throws JMSException {
+        Pool(Connection connection, int size, int limit, Work work) throws JMSException {
             for (int i = 0; i < size; i++) {
                 Session session = connection.createSession(true, Session.SESSION_TRANSACTED);
                 boolean[] well = {true};
+                int[] count = {0};
                 session.setMessageListener(m -> {
                     try {
                         seen.add(Mail.label(m));
+                        count[0] = Mail.count(m);
                         well[0] = work.done(m);
                     } catch (JMSException e) {
                         throw new IllegalStateException(e);
@@ -80,7 +82,7 @@ class ServerSessionTest {
                                     } else {
                                         session.rollback();
                                     }
-                                } while (hasMore(session));
+                                } while (hasMore(session, !well[0] && (limit < 0 || count[0] <= limit)));
                             } catch (JMSException | InterruptedException e) {
                                 seen.add(e.toString());
                             } finally {
@@ -92,9 +94,9 @@ class ServerSessionTest {
             }
         }
 
-        /** What was rolled back comes back to the session itself, a little later: its container runs it until it is empty. */
-        private boolean hasMore(Session session) throws InterruptedException {
-            for (int i = 0; i < 20 && !((ActiveMQSession) session).hasUncomsumedMessages(); i++) {
+        /** What was rolled back and not given up comes back to the session itself, a little later: its container runs it until it is empty. */
+        private boolean hasMore(Session session, boolean expected) throws InterruptedException {
+            for (long end = System.nanoTime() + Mail.SOON * 1_000_000L; expected && !((ActiveMQSession) session).hasUncomsumedMessages() && System.nanoTime() < end; ) {
                 Thread.sleep(10);
             }
             return ((ActiveMQSession) session).hasUncomsumedMessages();
@@ -133,7 +135,7 @@ class ServerSessionTest {
         String queue = Mail.unique("pool");
         Mail.send(broker.url(), queue, Mail.numbered(100));
         try (Client c = Client.open(broker.url())) {
-            Pool pool = new Pool(c.connection, 4, m -> true);
+            Pool pool = new Pool(c.connection, 4, 6, m -> true);
             ConnectionConsumer consumer = c.connection.createConnectionConsumer(Client.destination(queue), null, pool, 1);
             pool.await(100);
             Mail.awaitDepth(broker.url(), queue, 0);
@@ -158,7 +160,7 @@ class ServerSessionTest {
         Mail.send(broker.url(), queue, "poison", "fine");
         Pool pool;
         try (Client c = waiting(limit).open()) {
-            pool = new Pool(c.connection, 1, m -> !Mail.body(m).equals("poison"));
+            pool = new Pool(c.connection, 1, limit, m -> !Mail.body(m).equals("poison"));
             ConnectionConsumer consumer = c.connection.createConnectionConsumer(Client.destination(queue), null, pool, 1);
             Message dead = Mail.deadLetters(broker.url(), queue, 1).get(0);
             assertEquals("poison", Mail.body(dead));
@@ -183,7 +185,7 @@ class ServerSessionTest {
         String queue = Mail.unique("closed");
         Mail.send(broker.url(), queue, Mail.numbered(10));
         try (Client c = waiting(-1).open()) {
-            Pool pool = new Pool(c.connection, 1, m -> false);
+            Pool pool = new Pool(c.connection, 1, -1, m -> false);
             ConnectionConsumer consumer = c.connection.createConnectionConsumer(Client.destination(queue), null, pool, 1);
             pool.await(5);
             consumer.close();

@@ -11,6 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import javax.jms.JMSException;
 import javax.jms.Message;
@@ -80,7 +81,7 @@ class SessionTest {
                 });
             }
             Mail.send(broker.url(), in, Mail.numbered(n));
-            assertTrue(all.await(60, TimeUnit.SECONDS), all.getCount() + " are not done");
+            assertTrue(all.await(100, TimeUnit.SECONDS), all.getCount() + " are not done");
         }
         Mail.awaitDepth(broker.url(), in, 0);
         List<String> done = Mail.take(broker.url(), out, n);
@@ -98,10 +99,11 @@ class SessionTest {
             MessageConsumer consumer = Client.consumer(c.auto(), queue);
             BlockingQueue<String> seen = new LinkedBlockingQueue<>();
             CountDownLatch first = new CountDownLatch(1);
+            AtomicBoolean quick = new AtomicBoolean();
             if (listening) {
                 consumer.setMessageListener(listener(seen, m -> {
                     first.countDown();
-                    Thread.sleep(20);
+                    Thread.sleep(quick.get() ? 0 : 200);
                 }));
             }
             Mail.send(broker.url(), queue, Mail.numbered(20));
@@ -119,6 +121,7 @@ class SessionTest {
             }
             assertEquals(before, seen.size(), "delivered while stopped");
             assertTrue(before < 20, "nothing is left to wait");
+            quick.set(true);
             c.connection.start();
             while (!listening && seen.size() < 20) {
                 seen.add(Mail.label(Mail.must(consumer)));

@@ -81,6 +81,7 @@ class TemporaryDestinationTest {
             TemporaryQueue q;
             try (Client owner = Client.open(broker.url())) {
                 q = owner.auto().createTemporaryQueue();
+                sender.roundTrip(); // it has been told
                 s.createProducer(q).send(s.createTextMessage("there"));
             }
             assertSoonGone(s, q);
@@ -94,6 +95,7 @@ class TemporaryDestinationTest {
             Session os = owner.auto();
             TemporaryTopic t = os.createTemporaryTopic();
             MessageConsumer consumer = os.createConsumer(t);
+            sender.roundTrip(); // it has been told
             s.createProducer(t).send(s.createTextMessage("there"));
             assertEquals("there", Mail.next(consumer));
             assertThrows(JMSException.class, t::delete, "still in use");
@@ -112,8 +114,9 @@ class TemporaryDestinationTest {
     @Reference.Beyond("ActiveMQ deletes the queue with the lost connection, and refuses the reply")
     void reply_while_the_requester_fails_over(int mode) throws Exception {
         String queue = Mail.unique("requests");
+        String id = Mail.unique("client");
         try (Client server = Client.open(broker.url()); CuttingProxy proxy = new CuttingProxy(broker.port());
-                Client client = Client.open("failover:(" + proxy.url() + ")?initialReconnectDelay=50&useExponentialBackOff=false")) {
+                Client client = Client.to("failover:(" + proxy.url() + ")?initialReconnectDelay=50&useExponentialBackOff=false").clientId(id).open()) {
             Session s = client.auto();
             TemporaryQueue back = s.createTemporaryQueue();
             MessageConsumer answers = s.createConsumer(back);
@@ -126,7 +129,7 @@ class TemporaryDestinationTest {
                 Message request = Mail.must(requests);
                 proxy.stall(); // who comes is not served
                 proxy.cut();
-                Thread.sleep(300);
+                Client.awaitGone(broker.url(), id);
                 MessageProducer replies = ss.createProducer(request.getJMSReplyTo());
                 replies.setDeliveryMode(mode);
                 replies.send(ss.createTextMessage("re: q" + i));
@@ -174,7 +177,7 @@ class TemporaryDestinationTest {
     /** The client forgets the destination when the advisory comes, which is asynchronous. */
     private static void assertSoonGone(Session s, Destination d) throws Exception {
         MessageProducer p = s.createProducer(null);
-        for (long end = System.nanoTime() + 10_000_000_000L; System.nanoTime() < end; Thread.sleep(50)) {
+        for (long end = System.nanoTime() + Mail.SOON * 1_000_000; System.nanoTime() < end; Thread.sleep(50)) {
             try {
                 p.send(d, s.createTextMessage("late"));
             } catch (InvalidDestinationException e) {
@@ -236,7 +239,7 @@ class TemporaryDestinationTest {
         try (Client c = Client.open(broker.url())) {
             var source = c.connection.getDestinationSource();
             boolean found = false;
-            for (long end = System.nanoTime() + 10_000_000_000L; !found && System.nanoTime() < end; Thread.sleep(50)) {
+            for (long end = System.nanoTime() + Mail.SOON * 1_000_000; !found && System.nanoTime() < end; Thread.sleep(50)) {
                 found = source.getQueues().stream().anyMatch(q -> q.getPhysicalName().equals(name));
             }
             assertTrue(found, "not listed: " + source.getQueues());

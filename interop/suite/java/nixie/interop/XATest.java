@@ -3,9 +3,7 @@ package nixie.interop;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.net.URI;
 import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
@@ -459,7 +457,7 @@ class XATest {
                 });
                 preparing.start();
                 if (what.equals("stalled")) {
-                    Thread.sleep(500);
+                    assertTrue(proxy.awaitHeld(Mail.SOON));
                 } else {
                     assertTrue(proxy.awaitLost(1, Mail.SOON));
                 }
