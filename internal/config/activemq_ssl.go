@@ -25,13 +25,15 @@ var sslContextPart = &part{name: "sslContext", fate: accepted, children: []*part
 		{"keyStoreAlgorithm", text, "SunX509", leftOut, whyProvider},
 		{"trustStoreAlgorithm", text, "PKIX", leftOut, whyProvider},
 		{"secureRandomAlgorithm", text, "", leftOut, whyProvider},
-		{"secureRandom", text, "", leftOut, whyProvider},
 		{"provider", text, "", leftOut, whyProvider},
 		{"protocol", text, "TLS", leftOut, "a connector's transport.enabledProtocols says which versions are spoken; all from TLS 1.2 on without"},
 		{"crlPath", text, "", refused, "certificates of clients that were revoked would be let in; remove it, and take who is not to be let in out of the trustStore"},
-		{"keyManagers", text, "", refused, "key managers are Java code; name a keyStore"},
-		{"trustManagers", text, "", refused, "trust managers are Java code; name a trustStore"},
-		{"SSLContext", text, "", refused, "a context of one's own is Java code; name a keyStore"},
+	},
+	children: []*part{
+		{name: "secureRandom", fate: leftOut, why: whyProvider, opaque: true},
+		{name: "keyManagers", fate: refused, why: "key managers are Java code; name a keyStore", opaque: true},
+		{name: "trustManagers", fate: refused, why: "trust managers are Java code; name a trustStore", opaque: true},
+		{name: "SSLContext", fate: refused, why: "a context of one's own is Java code; name a keyStore", opaque: true},
 	},
 }}}
 

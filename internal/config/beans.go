@@ -139,6 +139,7 @@ var elementNames = map[string]string{
 	"KahaDBPersistenceAdapter":     "kahaDB",
 	"KahaDBStore":                  "kahaDB",
 	"BrokerService":                "broker",
+	"SpringSslContext":             "sslContext",
 	"XBeanBrokerService":           "broker",
 }
 

@@ -78,7 +78,11 @@ func TestSecure(t *testing.T) {
 		auth   tls.ClientAuthType
 		said   string // among what is said; empty: nothing is said, and it loads
 	}{
-		"sslContext beside the file":  {text: context(`keyStore="both.pem" keyStorePassword="x"`, ssl)},
+		"sslContext beside the file": {text: context(`keyStore="both.pem" keyStorePassword="x"`, ssl)},
+		"a bean": {text: `<beans><bean id="tls" class="org.apache.activemq.spring.SpringSslContext"><property name="keyStore" value="file:/etc/both.pem"/></bean>
+<broker sslContext="#tls"><transportConnectors><transportConnector uri="ssl://127.0.0.1:1"/></transportConnectors></broker></beans>`},
+		"a trust manager of one's own": {text: `<beans><bean id="mine" class="x.Mine"/><broker><sslContext><sslContext keyStore="both.pem" trustManagers="#mine"/></sslContext>
+<transportConnectors><transportConnector uri="ssl://127.0.0.1:1"/></transportConnectors></broker></beans>`, said: "conf/f:1: trustManagers: is not offered"},
 		"sslContext with a URL":       {text: context(`keyStore="file:/etc/both.pem"`, ssl)},
 		"sslContext, clients needed":  {text: context(`keyStore="file:${activemq.conf}/both.pem" trustStore="classpath:c.pem"`, "nio+ssl://127.0.0.1:1?needClientAuth=true"), auth: tls.RequireAndVerifyClientCert},
 		"clients wanted":              {text: context(`keyStore="both.pem" trustStore="c.pem"`, ssl+"?transport.wantClientAuth=true"), auth: tls.VerifyClientCertIfGiven},
