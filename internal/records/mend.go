@@ -2,10 +2,12 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/store"
@@ -424,12 +426,11 @@ func (r *Records) recount(b *Batch, q QueueID) error {
 
 // nameOf is what a queue that was found at Open is called.
 func (r *Records) nameOf(q QueueID) message.Destination {
-	for i := range r.found {
-		if r.found[i].ID == q {
-			return r.found[i].Destination
-		}
+	i, ok := slices.BinarySearchFunc(r.found, q, func(info QueueInfo, q QueueID) int { return cmp.Compare(info.ID, q) })
+	if !ok {
+		return message.Destination{}
 	}
-	return message.Destination{}
+	return r.found[i].Destination
 }
 
 // adopt sees to queues of which not all is there: those that hold messages and have no

@@ -39,7 +39,7 @@ type Records struct {
 	chunk      int
 	batchBytes int
 	stride     uint64
-	found      []QueueInfo
+	found      []QueueInfo // those of the store at Open, in the order of their ids
 	prepared   []Prepared
 
 	next     atomic.Uint64         // the next sequence
