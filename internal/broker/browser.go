@@ -176,6 +176,7 @@ type browser struct {
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
+	window int
 	credit int
 	wake   chan struct{} // holds a token while credit may have grown
 	ended  bool
@@ -187,7 +188,7 @@ func (k *consumer) browse(sel *selector.Selector) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(k.c.ctx)
-	br := &browser{k: k, queues: queues, sel: sel, cancel: cancel, credit: k.spec.Prefetch, wake: make(chan struct{}, 1)}
+	br := &browser{k: k, queues: queues, sel: sel, cancel: cancel, window: k.spec.Prefetch, credit: k.spec.Prefetch, wake: make(chan struct{}, 1)}
 	k.browser = br
 	k.c.b.running.Go(func() { br.run(ctx) })
 	return nil
@@ -234,7 +235,7 @@ func (br *browser) close() { br.cancel() }
 // answered with the end again.
 func (br *browser) widen(n int, pull bool) {
 	br.mu.Lock()
-	br.credit = min(br.credit+n, max(br.k.spec.Prefetch, 1))
+	br.credit = min(br.credit+n, max(br.window, 1))
 	ended := br.ended
 	br.mu.Unlock()
 	if ended {
@@ -243,6 +244,21 @@ func (br *browser) widen(n int, pull bool) {
 		}
 		return
 	}
+	br.look()
+}
+
+// resize changes the window. A client that comes back browses with none at first, until
+// it is ready (R-CLIENT-61).
+func (br *browser) resize(n int) {
+	br.mu.Lock()
+	br.credit += n - br.window
+	br.window = n
+	br.mu.Unlock()
+	br.look()
+}
+
+// look wakes whoever waits for credit.
+func (br *browser) look() {
 	select {
 	case br.wake <- struct{}{}:
 	default: // the token that is there serves for this one too

@@ -143,6 +143,28 @@ func TestAcknowledgementsOfABrowserMoveItsWindow(t *testing.T) { // R-BRK-16
 	})
 }
 
+// A client that comes back in the middle of a browse has no window at first, and then its
+// own again.
+func TestBrowserGetsItsWindowLater(t *testing.T) { // R-CLIENT-61
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		for _, s := range bodies(4) {
+			c.must(c.send(c.msg(orders, s), ""))
+		}
+		k := c.consume(orders, func(s *ConsumerSpec) { s.Browser, s.Prefetch = true, 0 })
+		want(t, "without a window", c.take())
+		c.c.SetPrefetch(h.t.Context(), k, 3, nil)
+		got := c.take()
+		want(t, "with one", got, "m0", "m1", "m2")
+		c.c.SetPrefetch(h.t.Context(), k, 2, nil)
+		c.must(c.ack(queue.Standard, k, got[0], got[0], 1, ""))
+		want(t, "with a smaller one, still full", c.take())
+		c.must(c.ack(queue.Standard, k, got[1], got[2], 2, ""))
+		want(t, "at last", c.take(), "m3", "end")
+		c.c.Close(message.Closed, "", -1)
+	})
+}
+
 // R-MAP-03, R-MAP-05: a browser of a list, or of a pattern, shows what all of the queues
 // have, whatever its window, and makes no queue of the pattern's name.
 func TestBrowserOfSeveralQueues(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/queue"
+	"github.com/nixiemq/nixie/internal/redelivery"
 	"github.com/nixiemq/nixie/internal/selector"
 )
 
@@ -24,6 +25,7 @@ type consumer struct {
 	sub     *subscription
 	browser *browser
 	puller  *puller                  // of one of several queues
+	wish    atomic.Pointer[int64]    // Pull.Until of its last pull; nil: it has not pulled
 	aborted atomic.Pointer[abortion] // the consumer was told to close, since it is too slow
 
 	mu     sync.Mutex
@@ -329,6 +331,9 @@ type Ack struct {
 	// error, and what the acknowledgement writes may go to the disk a little later,
 	// with something else. Not within a transaction.
 	Quiet bool
+	// Unseen says that the client keeps the message from its application, which still
+	// waits where it has pulled it.
+	Unseen bool
 }
 
 // Ack acknowledges messages. One of a consumer that is not there is told as an
@@ -382,6 +387,10 @@ func (c *Connection) Ack(ctx context.Context, a Ack, done func(error)) {
 		Count: a.Count, Before: a.Before, Closing: a.Closing, Tx: a.Tx, Text: cut(a.Text), Quiet: a.Quiet && a.Tx == "", Done: done}})
 	if err != nil {
 		done(err)
+		return
+	}
+	if kind, _ := redelivery.ParsePoison(a.Text); a.Unseen || a.Type == queue.Poison && kind == redelivery.SuppressedDuplicate {
+		k.pullAgain(ctx)
 	}
 }
 
@@ -426,16 +435,29 @@ func (c *Connection) Pull(ctx context.Context, id string, timeout time.Duration)
 	case timeout > 0:
 		until = c.b.now() + timeout.Milliseconds()
 	}
+	k.wish.Store(&until)
+	return k.pull(ctx, until)
+}
+
+func (k *consumer) pull(ctx context.Context, until int64) error {
 	if k.puller != nil {
 		k.puller.want(until)
 		return nil
 	}
 	for _, d := range k.all() {
-		if err := d.box.put(ctx, work{command: queue.Pull{Consumer: id, Until: until}}); err != nil {
+		if err := d.box.put(ctx, work{command: queue.Pull{Consumer: k.spec.ID, Until: until}}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// pullAgain renews the last pull, within the time that is left to it: the client has kept
+// the message that was its answer from the application, and asks for no other (R-EDGE-09).
+func (k *consumer) pullAgain(ctx context.Context) {
+	if until := k.wish.Load(); until != nil {
+		_ = k.pull(ctx, *until) // else the queue or the client is gone
+	}
 }
 
 // SetPrefetch changes a consumer's window.
@@ -449,6 +471,7 @@ func (c *Connection) SetPrefetch(ctx context.Context, id string, n int, done fun
 		return
 	}
 	if k.browser != nil {
+		k.browser.resize(n)
 		done(nil)
 		return
 	}

@@ -76,6 +76,44 @@ func TestReceiveNoWaitLooksThroughTheQueue(t *testing.T) {
 	})
 }
 
+// A client that refuses the answer to its pull as a duplicate goes on waiting: the pull
+// stands, for the time that it had (R-CLIENT-50, R-EDGE-09).
+func TestAPullOutlivesASuppressedDuplicate(t *testing.T) {
+	for name, of := range map[string]message.Destination{"of one queue": orders, "of several": queueNamed(orders.Name + ",OTHER")} {
+		t.Run(name, func(t *testing.T) {
+			inHouse(t, nil, func(h *house) {
+				c := h.client()
+				k := c.consume(of, func(s *ConsumerSpec) { s.Prefetch = 0 })
+				refuse := func(d Delivery) {
+					c.must(c.ack(queue.Poison, k, d, d, 1, "", "java.lang.Throwable: Suppressing duplicate delivery on connection, consumer x"))
+				}
+				c.must(c.send(c.msg(orders, "m0"), ""))
+				c.must(c.c.Pull(h.t.Context(), k, 3*time.Second))
+				got := c.take()
+				want(t, "the pull", got, "m0")
+				refuse(got[0])
+				got = c.take()
+				want(t, "under another name", got, "m0*1?")
+				c.must(c.ack(queue.Standard, k, got[0], got[0], 1, ""))
+
+				c.must(c.send(c.msg(orders, "m1", expiring(2*time.Second)), ""))
+				begin := time.Now()
+				c.must(c.c.Pull(h.t.Context(), k, 3*time.Second))
+				got = c.take()
+				want(t, "the next pull", got, "m1")
+				time.Sleep(2500 * time.Millisecond)
+				refuse(got[0])
+				got, _ = c.within(time.Minute)
+				want(t, "no other comes", got, "nothing")
+				if d := time.Since(begin); d < 3*time.Second || d > 3100*time.Millisecond {
+					t.Errorf("told after %v", d)
+				}
+				c.c.Close(message.Closed, "", -1)
+			})
+		})
+	}
+}
+
 // TestRepliesOnAQueueOfStaleOnes: many wait for a reply each, on one queue, while others
 // come in that nobody wants.
 func TestRepliesOnAQueueOfStaleOnes(t *testing.T) {

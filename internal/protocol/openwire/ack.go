@@ -34,6 +34,7 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 	if c.PoisonCause != nil {
 		a.Text = c.PoisonCause.String()
 	}
+	a.Unseen = a.Type == queue.Delivered && c.TransactionID == nil && s.cameBackIn()
 	done := s.later(&c.BaseCommand)
 	if c.TransactionID != nil && transactional(a.Type) {
 		t, err := s.transaction(c.TransactionID)
@@ -60,11 +61,27 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 		parts[0].Quiet = !c.ResponseRequired && a.Tx == ""
 	default:
 		done = together(len(parts), done)
+		for i := range parts[1:] {
+			parts[i].Unseen = false // the client has one pull
+		}
 	}
 	for _, one := range parts {
 		s.client.broker.Ack(s.ctx, one, done)
 	}
 	return nil
+}
+
+// cameBackIn reports whether a transaction is open that the client may have brought along
+// from its last connection. A Java client that is handed what it had received in that
+// transaction keeps it from the application, and covers it with a DELIVERED that names no
+// transaction, as the DELIVERED of a message that the application gets in one does.
+func (s *session) cameBackIn() bool {
+	for _, t := range s.client.transactions {
+		if t.repeated && !t.over {
+			return true
+		}
+	}
+	return false
 }
 
 // transactional reports whether an acknowledgement may belong to a transaction.

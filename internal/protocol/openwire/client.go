@@ -88,6 +88,7 @@ func (s *session) connectionInfo(c *wire.ConnectionInfo) error {
 		consumers:    map[wire.ConsumerID]string{},
 		transactions: map[string]*transaction{},
 	}
+	s.pulse.known.Store(true)
 	s.welcome(c)
 	return nil
 }
@@ -133,6 +134,7 @@ func (s *session) closeClient(cause message.Cause, text string, last int64) {
 		case <-s.ctx.Done():
 		}
 		s.client = nil
+		s.pulse.known.Store(false)
 	}
 }
 

@@ -20,6 +20,7 @@ const DefaultMaxFrameBytes = 100 << 20
 // Defaults of Limits.
 const (
 	defaultConnectAttemptTimeout = 30 * time.Second // OpenWire 2
+	defaultStrangerTimeout       = 5 * time.Minute
 	defaultWriteTimeout          = 30 * time.Second
 	defaultReplies               = 4096
 	defaultDeliveries            = 1 << 20
@@ -77,6 +78,10 @@ type Limits struct {
 	// ConnectAttemptTimeout is how long a peer may take to its WireFormatInfo;
 	// default 30 s.
 	ConnectAttemptTimeout time.Duration
+	// StrangerTimeout is how long a peer that has no client here, as it sent no
+	// ConnectionInfo, may say nothing where no inactivity monitor watches it: a Java
+	// connection sends its ConnectionInfo at its first use. Default 5 min.
+	StrangerTimeout time.Duration
 	// WriteTimeout is how long a peer may read nothing while data waits, and say
 	// nothing either; then it is closed. Default 30 s.
 	WriteTimeout time.Duration
@@ -148,6 +153,7 @@ func New(o Options) (*Server, error) {
 
 func (l Limits) withDefaults() Limits {
 	l.ConnectAttemptTimeout = cmp.Or(l.ConnectAttemptTimeout, defaultConnectAttemptTimeout)
+	l.StrangerTimeout = cmp.Or(l.StrangerTimeout, defaultStrangerTimeout)
 	l.WriteTimeout = cmp.Or(l.WriteTimeout, defaultWriteTimeout)
 	l.Replies = cmp.Or(l.Replies, defaultReplies)
 	l.Deliveries = cmp.Or(l.Deliveries, defaultDeliveries)

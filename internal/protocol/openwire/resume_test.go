@@ -129,3 +129,47 @@ func TestInterruptedIsBounded(t *testing.T) {
 		t.Error("the newest is forgotten, or the oldest is not")
 	}
 }
+
+// TestAPullOfARepeatedTransaction: what a Java client had received in its transaction it
+// keeps from the application when it gets it once more, and goes on waiting. It says so by
+// a DELIVERED that names no transaction.
+func TestAPullOfARepeatedTransaction(t *testing.T) { // R-CLIENT-50, R-CLIENT-60
+	t.Parallel()
+	for name, c := range map[string]struct {
+		open  bool // a transaction is, of which the client has repeated the begin
+		names bool // the DELIVERED names it: the application has the message
+		want  string
+	}{
+		"kept from the application":  {open: true, want: "next"},
+		"the application has it":     {open: true, names: true},
+		"and no transaction is open": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inHouse(t, nil, func(h *house) {
+				old, _, _ := takes(h)
+				old.do(old.text(3, queueNamed("Q"), "next"))
+				p := comesBack(h, old, 0)
+				if c.open {
+					p.tell(p.transaction(1, wire.TransactionBegin))
+				}
+				p.tell(&wire.MessagePull{ConsumerID: p.consumerID(1), Destination: queueNamed("Q"), Timeout: 3000})
+				delivered := ack(p.dispatched(), wire.AckDelivered)
+				if c.names {
+					delivered.TransactionID = p.txID(1)
+				}
+				p.tell(delivered)
+				got := ""
+				for _, command := range p.all() {
+					if d, ok := command.(*wire.MessageDispatch); ok {
+						got = body(t, d)
+					}
+				}
+				if got != c.want {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+				p.hangUp()
+			})
+		})
+	}
+}

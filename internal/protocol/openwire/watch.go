@@ -16,6 +16,7 @@ import (
 type pulse struct {
 	signs   atomic.Uint64 // bytes that arrived, and commands that were carried out
 	waiting atomic.Bool   // the reader waits for the peer, not the peer for it
+	known   atomic.Bool   // the peer has said with a ConnectionInfo who it is
 }
 
 // A pulseReader counts what arrives. most, the most bytes that one Read gave since it
@@ -204,9 +205,15 @@ func (m *monitor) check(now time.Time) error {
 // not say anything either. One that does is busy: a client whose listener works in the
 // thread that reads (jms.alwaysSessionAsync=false, a ServerSessionPool that waits) takes
 // as long as that, and its keep-alives come from another one. What waits for it is bounded.
+//
+// Without an inactivity monitor it ends that of a peer, too, that does not say who it is.
+// With one, such a peer is a failover client's backup, and shows that it lives.
 func (m *monitor) look(now time.Time) error {
 	if signs := m.s.pulse.signs.Load(); signs != m.heard {
 		m.heard, m.heardAt = signs, now
+	}
+	if limit := m.s.server.o.Limits.StrangerTimeout; m.silence <= 0 && !m.s.pulse.known.Load() && now.Sub(m.heardAt) >= limit {
+		return fmt.Errorf("no ConnectionInfo, and nothing else was heard for %v: %w", limit, message.ErrUnavailable)
 	}
 	since := m.s.writer.since.Load()
 	if since == 0 {

@@ -107,11 +107,64 @@ func TestNoMonitor(t *testing.T) {
 			t.Parallel()
 			inScript(t, func(o *Options) { o.MaxInactivity = c.ours }, func(h *house, _ *script) {
 				p := h.peer(c.format)
+				p.connect()
 				time.Sleep(24 * time.Hour)
 				if got := p.all(); len(got) > 0 {
 					t.Errorf("got %+v", got)
 				}
 				p.hangUp()
+			})
+		})
+	}
+}
+
+// TestStrangers wants a peer that has agreed on no inactivity monitor and does not say who
+// it is, or has taken that back, closed 5 minutes after its last word. The backup of a
+// failover client says nothing but that it lives, and stays.
+func TestStrangers(t *testing.T) {
+	t.Parallel()
+	off := peerFormat()
+	off.MaxInactivityDuration = 0
+	for name, c := range map[string]struct {
+		format wire.WireFormat
+		speaks time.Duration // the pause between its keep-alives; 0: none
+		leaves bool
+		open   time.Duration // at the least, after its last word
+		closed time.Duration // 0: never
+	}{
+		"silent":        {format: off, open: 5 * time.Minute, closed: 6 * time.Minute},
+		"has gone":      {format: off, leaves: true, open: 5 * time.Minute, closed: 6 * time.Minute},
+		"a backup":      {format: peerFormat(), speaks: 10 * time.Second},
+		"a slow backup": {format: off, speaks: 4 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inScript(t, nil, func(h *house, _ *script) {
+				p := h.peer(c.format)
+				if c.leaves {
+					p.connect()
+					time.Sleep(time.Hour)
+					p.do(&wire.RemoveInfo{ObjectID: p.connection()})
+				}
+				start := time.Now()
+				for c.speaks > 0 && time.Since(start) < 6*time.Hour {
+					time.Sleep(c.speaks)
+					p.send(&wire.KeepAliveInfo{})
+				}
+				p.all()
+				if c.closed == 0 {
+					p.connect() // it is still there
+					p.hangUp()
+					return
+				}
+				<-p.ended
+				if d := time.Since(start); d < c.open || d > c.closed {
+					t.Errorf("closed after %v", d)
+				}
+				h.close()
+				if log := h.log.String(); !strings.Contains(log, "no ConnectionInfo") {
+					t.Errorf("log:\n%s", log)
+				}
 			})
 		})
 	}

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.fail;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Enumeration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
@@ -19,9 +20,11 @@ import javax.jms.JMSException;
 import javax.jms.Message;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageListener;
+import javax.jms.QueueBrowser;
 import javax.jms.Session;
 import javax.jms.TransactionRolledBackException;
 import org.apache.activemq.ActiveMQConnectionMetaData;
+import org.apache.activemq.command.ActiveMQQueue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -430,6 +433,66 @@ class FailoverTest {
         }
         Mail.awaitDepth(broker.url(), queue, 0);
         Mail.deadLetters(broker.url(), queue, 0);
+    }
+
+    /** Batches that are received with pulls, whose connection is cut again and again: no pull stays without an answer. */
+    @Test
+    @Timeout(90)
+    @Reference.Beyond("a pull that is answered with what the client keeps from the application is answered no more")
+    void batches_pulled_under_cuts() throws Exception {
+        String queue = Mail.unique("batches");
+        int total = 150;
+        Mail.send(broker.url(), queue, Mail.numbered(total));
+        try (CuttingProxy proxy = new CuttingProxy(broker.port());
+                Client c = Client.to(failover(proxy.url())).limit(-1).prefetch(0).open()) {
+            Session s = c.transacted();
+            MessageConsumer consumer = Client.consumer(s, queue);
+            Thread cutter = cutting(proxy, 25, 70);
+            int batch = 0;
+            for (int idle = 0; idle < 3 || cutter.isAlive(); ) {
+                try {
+                    Message m = consumer.receive(200);
+                    idle = m == null ? idle + 1 : 0;
+                    if (m == null || ++batch % 5 == 0) {
+                        s.commit();
+                    }
+                } catch (JMSException e) {
+                    s.rollback();
+                    idle = 0;
+                }
+            }
+        }
+        Mail.awaitDepth(broker.url(), queue, 0);
+        Mail.deadLetters(broker.url(), queue, 0);
+    }
+
+    /** A browser whose connection is cut begins again, and comes to its end. */
+    @Test
+    @Timeout(60)
+    void browser_over_cuts() throws Exception {
+        String queue = Mail.unique("browse");
+        int total = 1000;
+        try (Client c = Client.open(broker.url())) {
+            Session s = c.transacted();
+            Mail.send(s, queue, Mail.numbered(total));
+            s.commit();
+        }
+        try (CuttingProxy proxy = new CuttingProxy(broker.port()); Client c = Client.open(failover(proxy.url()))) {
+            Session s = c.auto();
+            QueueBrowser browser = s.createBrowser(new ActiveMQQueue(queue));
+            Set<String> seen = new HashSet<>();
+            int n = 0;
+            for (Enumeration<?> e = browser.getEnumeration(); e.hasMoreElements(); ) {
+                seen.add(Mail.body((Message) e.nextElement()));
+                if (++n == 200 || n == 500) {
+                    CountDownLatch noticed = c.noticesCut();
+                    proxy.cut();
+                    assertTrue(noticed.await(Mail.SOON, TimeUnit.MILLISECONDS));
+                }
+            }
+            assertEquals(total, seen.size());
+            assertEquals(total, Mail.browse(s, queue, null).size());
+        }
     }
 
     /** A transacted listener that works 20 ms a message, commits every 5 and notes what became of each. */
