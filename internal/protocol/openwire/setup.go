@@ -86,9 +86,13 @@ func (s *session) command() (wire.DataStructure, error) {
 		frame, err = wire.ReadFrame(s.in, s.settings.MaxFrame)
 	}
 	s.pulse.waiting.Store(false)
+	var large *wire.TooLarge
 	switch {
 	case s.client == nil && errors.Is(err, io.EOF):
 		return nil, errShutdown // nothing of the client's is left: as good as a ShutdownInfo
+	case s.client != nil && errors.As(err, &large):
+		s.tooLarge(large)
+		return nil, fmt.Errorf("read: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("read: %w", hungUp(err))
 	case !whole:
@@ -97,6 +101,31 @@ func (s *session) command() (wire.DataStructure, error) {
 	ds, err := s.dec.DecodeLent(frame)
 	_, _ = s.in.Discard(wire.SizeBytes + len(frame)) // it is in the buffer
 	return ds, err
+}
+
+// beginBytes is as much of a frame as tells of which command it is.
+const beginBytes = 64
+
+// tooLarge tells a client that its message is too large, and reads on until the
+// connection ends a little later. A client of failover: whose frame is not read to its end,
+// or not answered, connects anew and sends it again, for ever. What comes behind the frame
+// cannot be decoded; of that the client repeats what it has no answer to.
+func (s *session) tooLarge(frame *wire.TooLarge) {
+	s.pulse.waiting.Store(true) // for a peer that announces much and sends nothing
+	start := make([]byte, min(frame.Size, beginBytes))
+	if _, err := io.ReadFull(s.in, start); err != nil {
+		return
+	}
+	c := s.dec.Begins(start)
+	if c == nil {
+		return
+	}
+	if _, err := io.CopyN(io.Discard, s.in, frame.Size-int64(len(start))); err != nil {
+		return
+	}
+	s.answer(c, exceptionf(classJMS, "%v", frame))
+	s.after(refusalDelay, func() { s.fail(fmt.Errorf("read: %w", frame)) })
+	_, _ = io.Copy(io.Discard, s.in)
 }
 
 // fit takes a large buffer to read into where the client sends more at once than

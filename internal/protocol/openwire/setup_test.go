@@ -188,6 +188,45 @@ func TestHostileInput(t *testing.T) {
 	}
 }
 
+// TestTooLargeAFrame: a message above the limit is taken in to its end and answered, that
+// its client does not send it again and again, and the connection ends.
+func TestTooLargeAFrame(t *testing.T) {
+	t.Parallel()
+	for name, tight := range map[string]bool{"tight": true, "loose": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := peerFormat()
+			f.TightEncodingEnabled, f.MaxFrameSize = tight, 1<<30
+			inScript(t, func(o *Options) { o.MaxFrameBytes = 10_000 }, func(h *house, s *script) {
+				for _, waits := range []bool{true, false} {
+					p := h.peer(f)
+					p.connect()
+					p.produce(1, 0)
+					m := p.text(1, queueNamed("Q"), strings.Repeat("large ", 10_000))
+					p.enc.Negotiated(wire.Settings{Version: p.settings.Version, Tight: p.settings.Tight, Cache: p.settings.Cache, MaxFrame: 1 << 30})
+					if waits {
+						p.fails(m, classJMS, "the limit is 10000 (wireFormat.maxFrameSize")
+					} else {
+						p.tell(m)
+						if e, ok := p.take().(*wire.ConnectionError); !ok || !strings.Contains(e.Exception.String(), "wireFormat.maxFrameSize") {
+							t.Errorf("told %+v", e)
+						}
+					}
+					p.send(&wire.KeepAliveInfo{})
+					<-p.ended
+				}
+				if n := len(s.messages()); n != 0 {
+					t.Errorf("%d messages arrived", n)
+				}
+				h.close()
+				if log := h.log.String(); strings.Count(log, "over limit") != 2 {
+					t.Errorf("log:\n%s", log)
+				}
+			})
+		})
+	}
+}
+
 // drain reads until the stream ends.
 func drain(conn net.Conn) chan struct{} {
 	gone := make(chan struct{})

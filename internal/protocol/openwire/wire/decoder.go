@@ -52,6 +52,17 @@ func (d *Decoder) Reuse(ds DataStructure) {
 	}
 }
 
+// Begins tells of which message a frame is that begins so, as far as its number and
+// whether its sender waits for an answer; nil: of none. Nothing that comes behind the
+// frame can be decoded, as it may refer to what is in its rest.
+func (d *Decoder) Begins(start []byte) *BaseCommand {
+	d.r.b, d.r.p, d.r.err, d.r.bits, d.r.bitPos, d.r.depth = start, 0, nil, nil, 0, 0
+	if m, ok := d.r.frame().(*Message); ok {
+		return m.Base()
+	}
+	return nil
+}
+
 func (d *Decoder) decode(frame []byte, lent bool) (DataStructure, error) {
 	r := &d.r
 	r.lent = lent

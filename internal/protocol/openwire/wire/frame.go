@@ -22,9 +22,9 @@ const firstStepBytes = 64 << 10
 // memory of its own. It allocates by what arrives: as much as the size says only
 // up to 64 KiB, then twice as much as has arrived.
 //
-// A size below 1 is message.ErrInvalid, one above limit bytes
-// message.ErrOverLimit, or ErrInvalid where it is how another protocol begins. At the end of the stream the error is io.EOF, within a
-// frame io.ErrUnexpectedEOF; other errors are r's own.
+// A size below 1 is message.ErrInvalid, one above limit bytes a *TooLarge, or
+// ErrInvalid where it is how another protocol begins. At the end of the stream the
+// error is io.EOF, within a frame io.ErrUnexpectedEOF; other errors are r's own.
 func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 	size, err := readSize(r)
 	switch {
@@ -35,7 +35,7 @@ func ReadFrame(r io.Reader, limit int64) ([]byte, error) {
 	case size > limit && stranger(uint32(size)) != "":
 		return nil, fmt.Errorf("what came begins like %s, and is no OpenWire: %w", stranger(uint32(size)), message.ErrInvalid)
 	case size > limit:
-		return nil, fmt.Errorf("frame of %d bytes, the limit is %d (wireFormat.maxFrameSize, the smaller one of client and broker): %w", size, limit, message.ErrOverLimit)
+		return nil, &TooLarge{Size: size, Limit: limit}
 	}
 	frame := make([]byte, min(size, firstStepBytes))
 	for have := 0; ; {
@@ -65,6 +65,17 @@ func Speaks(first []byte) string {
 	}
 	return stranger(size)
 }
+
+// TooLarge is the error of a frame above the limit, of which nothing but its size has
+// been read. It is message.ErrOverLimit.
+type TooLarge struct{ Size, Limit int64 }
+
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("frame of %d bytes, the limit is %d (wireFormat.maxFrameSize, the smaller one of client and broker): %v", e.Size, e.Limit, message.ErrOverLimit)
+}
+
+// Unwrap makes it message.ErrOverLimit.
+func (e *TooLarge) Unwrap() error { return message.ErrOverLimit }
 
 // stranger names the protocol whose first four bytes were taken for a size, "" if none
 // is known that begins so: who comes with the wrong URL, or to the wrong port, is to

@@ -189,7 +189,7 @@ class ConnectionTest {
 
     /** What is larger than the broker's frames may be is an error for who sends it, not an endless reconnecting, with failover: too. */
     @ParameterizedTest
-    @ValueSource(strings = {"%s", "failover:(%s)?initialReconnectDelay=10"})
+    @ValueSource(strings = {"%s", "failover:(%s)?initialReconnectDelay=10", "failover:(%s?wireFormat.maxFrameSizeEnabled=false)?initialReconnectDelay=10"})
     void larger_than_the_broker_takes(String form) throws Exception {
         try (BrokerProcess own = Broker.own("frame", null, "?wireFormat.maxFrameSize=100000")) {
             String queue = Mail.unique("frame");
