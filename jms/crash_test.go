@@ -124,6 +124,7 @@ type crashModel struct {
 	attempts  int  // an application got it
 	answered  int  // its failure was answered
 	over      bool // the broker's policy was asked after more than it allows
+	overAt    time.Time
 	committed bool // and that was answered
 	inDoubt   bool // it may have been acknowledged
 }
@@ -211,7 +212,9 @@ func (w *crashWorld) lost(how string) {
 	defer w.mu.Unlock()
 	w.noteLocked("%s", how)
 	for _, o := range w.of {
-		o.over = o.over || w.kind.policy != nil && w.kind.policy.Exhausted(o.answered)
+		if !o.over && w.kind.policy != nil && w.kind.policy.Exhausted(o.answered) {
+			o.over, o.overAt = true, time.Now()
+		}
 	}
 }
 
@@ -403,7 +406,7 @@ func (k *crashWorker) saw(s *Session, m *Message) {
 		w.t.Errorf("%s comes although its commit was answered", key)
 	case o.attempts > 0 && !m.Redelivered():
 		w.t.Errorf("%s comes a second time and is not flagged", key)
-	case o.over:
+	case o.over && o.overAt.Before(time.Now()): // else its client had it before the connection was lost
 		w.t.Errorf("%s comes after %d failures, and the broker's policy has given it up", key, o.answered)
 	case o.answered > w.kind.limit() && (s.Transacted() || w.kind.policy != nil):
 		w.t.Errorf("%s comes after %d failures, and may be redelivered %d times", key, o.answered, w.kind.limit())

@@ -1,6 +1,9 @@
 package jms
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/nixiemq/nixie/internal/protocol/openwire/wire"
 )
 
@@ -34,6 +37,8 @@ type delivery struct {
 	brought  bool   // a broker-side policy counts for it: it has the property redeliveryDelay
 	stage    stage
 	due      int64 // waiting: Unix milliseconds
+	seen     bool  // the application has had it, of this link
+	untold   bool  // and no DELIVERED acknowledgement has told so
 
 	handled  bool // a handler has it at present
 	settled  bool // orphan: acknowledged while its copy had not come
@@ -82,6 +87,12 @@ func (l *outstanding) remove(d *delivery) {
 type run struct {
 	first, last *delivery
 	n           int32
+}
+
+// byArrival sorts deliveries in the order of arrival.
+func byArrival(ds []*delivery) []*delivery {
+	slices.SortFunc(ds, func(a, b *delivery) int { return cmp.Compare(a.order, b.order) })
+	return ds
 }
 
 // runs parts deliveries, in the order of arrival, into gapless ranges.

@@ -1,7 +1,6 @@
 package jms
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -24,8 +23,7 @@ type inbox struct {
 	lazy    []*delivery // processed, their acknowledgement put off
 	out     outstanding
 
-	unreported int // delivered since the last DELIVERED acknowledgement
-	reportFrom *delivery
+	unreported int   // delivered since the last DELIVERED acknowledgement
 	last       int64 // the broker sequence of what the application had that arrived last; -1: none
 	lastOrder  int64 // the order of its arrival
 	lazySince  int64 // Unix milliseconds of the last acknowledgement; 0: none
@@ -186,24 +184,31 @@ func (in *inbox) deliveredTo(d *delivery) {
 }
 
 // report widens the broker's window each time half of it was delivered (R-CLIENT-20).
+// What was delivered in another order than it arrived is told in several ranges: whatever
+// a range covers counts as delivered, also what only waits here.
 func (in *inbox) report(d *delivery) {
-	if in.unreported == 0 {
-		in.reportFrom = d
-	}
+	d.untold = true
 	in.unreported++
 	if in.s.prefetch == 0 || 2*in.unreported < in.s.prefetch {
 		return
 	}
-	first, last := in.reportFrom, d
-	switch {
-	case first == nil || first.stage == gone:
-		first = d
-	case first.order > d.order: // redelivered out of order
-		first, last = d, first
+	var ds []*delivery
+	for _, o := range in.had {
+		if o.untold {
+			ds, o.untold = append(ds, o), false
+		}
 	}
-	in.acks = append(in.acks, &wire.MessageAck{Destination: d.from, ConsumerID: in.s.consumer, AckType: wire.AckDelivered,
-		FirstMessageID: first.w.MessageID, LastMessageID: last.w.MessageID, MessageCount: int32(in.unreported)})
-	in.unreported, in.reportFrom = 0, nil
+	all, left := runs(byArrival(ds)), int32(in.unreported)
+	for i, r := range all {
+		n := left
+		if i < len(all)-1 {
+			n = min(r.n, left)
+		}
+		left -= n
+		in.acks = append(in.acks, &wire.MessageAck{Destination: r.first.from, ConsumerID: in.s.consumer, AckType: wire.AckDelivered,
+			FirstMessageID: r.first.w.MessageID, LastMessageID: r.last.w.MessageID, MessageCount: n})
+	}
+	in.unreported = 0
 }
 
 // processed acknowledges in the modes that do so by themselves: at once, or in
@@ -282,9 +287,7 @@ func (in *inbox) acknowledgeOne(d *delivery) bool {
 
 // acknowledgedCount takes what was acknowledged off what is to be reported (R-CLIENT-23).
 func (in *inbox) acknowledgedCount(n int) {
-	if in.unreported = max(0, in.unreported-n); in.unreported == 0 {
-		in.reportFrom = nil
-	}
+	in.unreported = max(0, in.unreported-n)
 }
 
 // endTransaction acknowledges, within the transaction that ends, what was delivered:
@@ -313,9 +316,7 @@ func (in *inbox) committed() {
 
 // ackRuns acknowledges deliveries in gapless ranges.
 func (in *inbox) ackRuns(ds []*delivery, tx bool) {
-	sorted := slices.Clone(ds)
-	slices.SortFunc(sorted, func(a, b *delivery) int { return cmp.Compare(a.order, b.order) })
-	for _, r := range runs(sorted) {
+	for _, r := range runs(byArrival(slices.Clone(ds))) {
 		a := &wire.MessageAck{Destination: r.first.from, ConsumerID: in.s.consumer, AckType: wire.AckStandard,
 			FirstMessageID: r.first.w.MessageID, LastMessageID: r.last.w.MessageID, MessageCount: r.n}
 		if tx {
@@ -344,9 +345,6 @@ func (in *inbox) ackOne(d *delivery, how wire.AckType, cause *wire.Throwable) {
 // settle lets a delivery go: neither we nor the broker have it any more.
 func (in *inbox) settle(d *delivery) {
 	d.stage = gone
-	if in.reportFrom == d {
-		in.reportFrom = d.next
-	}
 	in.out.remove(d)
 }
 
@@ -360,6 +358,7 @@ func (in *inbox) drop(d *delivery) {
 // reached notes that the application got as far as d. It is the order of arrival that
 // counts: what the broker gives once more comes behind what it has numbered higher.
 func (in *inbox) reached(d *delivery) {
+	d.seen = true
 	if d.order >= in.lastOrder {
 		in.last, in.lastOrder = d.sequence(), d.order
 	}
@@ -372,18 +371,16 @@ func (in *inbox) reached(d *delivery) {
 func (in *inbox) leave() int64 {
 	last, behind := int64(wire.LastDeliveredNone), false
 	for d := in.out.head; d != nil; d = d.next {
-		switch d.stage {
-		case ready:
+		switch {
+		case !d.seen: // also what failed on a link before, and waits
 			if !behind && last == wire.LastDeliveredNone && d.order > in.lastOrder {
 				last = in.last
 			}
 			behind = true
-		case delivered, waiting, acked:
-			if !behind {
-				last = d.sequence()
-			} else if d.stage != waiting { // that failed, and the broker knows
-				in.ackOne(d, wire.AckDelivered, nil)
-			}
+		case !behind:
+			last = d.sequence()
+		case d.stage != waiting: // that failed, and the broker knows
+			in.ackOne(d, wire.AckDelivered, nil)
 		}
 	}
 	if in.out.head == nil {

@@ -15,7 +15,7 @@ func (in *inbox) failAll(now int64, causeOf func(*delivery) verdict) {
 	had := in.had
 	in.had = nil
 	in.acknowledgedCount(len(had))
-	slices.SortFunc(had, func(a, b *delivery) int { return cmp.Compare(a.order, b.order) })
+	byArrival(had)
 	var counted []*delivery
 	var words *wire.Throwable
 	for _, d := range had {

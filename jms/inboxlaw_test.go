@@ -17,15 +17,18 @@ type ledger struct {
 	t        *rapid.T
 	in       *inbox
 	owner    *Consumer
-	out      []int64       // sequences
-	ended    map[int64]int // acknowledged or poisoned, how often
+	out      []int64        // sequences
+	sent     []int64        // of this link, ended or not
+	had      map[int64]bool // of this link, by the application
+	told     map[int64]bool // and the broker knows: by a DELIVERED, or that it has failed
+	ended    map[int64]int  // acknowledged or poisoned, how often
 	poisoned map[int64]bool
 	next     int64
 	now      int64
 }
 
 func (l *ledger) dispatch(seq int64, counter int) {
-	l.out = append(l.out, seq)
+	l.out, l.sent = append(l.out, seq), append(l.sent, seq)
 	id := &wire.MessageID{ProducerID: &wire.ProducerID{ConnectionID: "p", SessionID: 1, Value: 1}, ProducerSequenceID: seq, BrokerSequenceID: seq}
 	l.in.arrive(l.owner, &wire.MessageDispatch{ConsumerID: l.in.s.consumer, Destination: &wire.Destination{Kind: wire.CodeActiveMQQueue, PhysicalName: "A"},
 		Message: &wire.Message{Kind: message.PlainBody, MessageID: id}, RedeliveryCounter: int32(counter)}, l.now)
@@ -46,6 +49,13 @@ func (l *ledger) obey() {
 			l.t.Fatalf("%s fits nothing of %v", ackText(a), l.out)
 		}
 		switch a.AckType {
+		case wire.AckDelivered, wire.AckRedelivered:
+			for _, seq := range l.out[from : to+1] {
+				if !l.had[seq] {
+					l.t.Fatalf("%s is said of %d, which no application has had: %v", ackText(a), seq, l.out)
+				}
+				l.told[seq] = true
+			}
 		case wire.AckStandard, wire.AckIndividual, wire.AckPoison, wire.AckExpired:
 			if n := int(a.MessageCount); n != to-from+1 {
 				l.t.Fatalf("%s says %d, and %v has %d", ackText(a), n, l.out, to-from+1)
@@ -59,9 +69,30 @@ func (l *ledger) obey() {
 	}
 }
 
+// leave checks what the inbox says when its consumer is closed: of what the broker
+// believes it to have, the application had just what that covers, or was told before.
+func (l *ledger) leave() {
+	last := l.in.leave()
+	l.obey()
+	upto := slices.Index(l.sent, last)
+	if last != -1 && upto < 0 {
+		l.t.Fatalf("the last that was delivered is %d, and there were %v", last, l.sent)
+	}
+	for i, seq := range l.sent {
+		switch covered := i <= upto; {
+		case !slices.Contains(l.out, seq):
+		case covered && !l.had[seq]:
+			l.t.Fatalf("%d is delivered by what was told, %d, and no application has had it: %v", seq, last, l.sent)
+		case l.had[seq] && !covered && !l.told[seq]:
+			l.t.Fatalf("an application has had %d, and the broker does not know: %d is the last of %v", seq, last, l.sent)
+		}
+	}
+}
+
 // TestInboxLaws runs random histories and checks that every acknowledgement fits, that
-// nothing is acknowledged twice, that order is kept in blocking mode, and that in the
-// end the broker has nothing left.
+// nothing is acknowledged twice, that order is kept in blocking mode, that the broker
+// is told of what the application has had, and of nothing else, and that in the end the
+// broker has nothing left.
 func TestInboxLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -70,7 +101,7 @@ func TestInboxLaws(t *testing.T) {
 		policy.MaximumRedeliveries = rapid.IntRange(-1, 3).Draw(t, "limit")
 		policy.InitialRedeliveryDelay = time.Duration(rapid.IntRange(0, 3).Draw(t, "first delay")) * time.Second
 		owner := &Consumer{session: &Session{mode: mode}}
-		l := &ledger{t: t, owner: owner, ended: map[int64]int{}, poisoned: map[int64]bool{}, now: 1000}
+		l := &ledger{t: t, owner: owner, ended: map[int64]int{}, poisoned: map[int64]bool{}, had: map[int64]bool{}, told: map[int64]bool{}, now: 1000}
 		owner.in = inbox{last: -1, s: inboxSettings{consumer: &wire.ConsumerID{ConnectionID: "c", SessionID: 1, Value: 1}, mode: mode,
 			nonBlocking: rapid.Bool().Draw(t, "non-blocking"), optimize: rapid.Bool().Draw(t, "optimize"), prefetch: rapid.IntRange(1, 10).Draw(t, "prefetch"),
 			policy: func(message.Destination) *redelivery.Policy { return &policy }, depth: 100}}
@@ -113,9 +144,10 @@ func TestInboxLaws(t *testing.T) {
 				if d == nil {
 					break
 				}
+				seq := d.w.MessageID.ProducerSequenceID
+				l.had[seq], l.told[seq] = true, false
 				l.in.deliveredTo(d)
 				d.handled = mode == AutoAcknowledge
-				seq := d.w.MessageID.ProducerSequenceID
 				if !l.in.s.nonBlocking && d.failures == 0 && d.counter == 0 && seq < highest {
 					t.Fatalf("%d is delivered for the first time after %d", seq, highest)
 				}
@@ -147,7 +179,10 @@ func TestInboxLaws(t *testing.T) {
 					held = nil
 				}
 				again := l.out
-				l.out = nil
+				l.out, l.sent, l.had = nil, nil, map[int64]bool{}
+				for _, d := range held { // it goes on with its copy
+					l.had[d.w.MessageID.ProducerSequenceID] = d.stage == orphan
+				}
 				for _, seq := range again {
 					l.dispatch(seq, 1)
 				}
@@ -156,6 +191,10 @@ func TestInboxLaws(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			step(rapid.SampledFrom([]string{"dispatch", "dispatch", "deliver", "deliver", "succeed", "fail", "fail all", "time", "cut"}).Draw(t, "step"))
+		}
+		if rapid.Bool().Draw(t, "closes") {
+			l.leave()
+			return
 		}
 		for range 500 { // let it end well
 			for len(held) > 0 {

@@ -57,7 +57,7 @@ func (in *inbox) interrupt() {
 	in.orphans = orphans
 	in.ready, in.waiting, in.had, in.lazy, in.recent, in.acks = nil, nil, nil, nil, nil, nil
 	in.out = outstanding{}
-	in.unreported, in.reportFrom = 0, nil
+	in.unreported = 0
 	in.last, in.lastOrder = -1, 0
 }
 
