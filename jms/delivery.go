@@ -45,12 +45,20 @@ type delivery struct {
 	failed   bool // orphan: failed while its copy had not come
 	cuts     int  // orphan: fail-overs since it became one
 	failures int  // local failures
+	silent   bool // of the last of them the broker was not told (DoNotCount)
 
 	prev, next *delivery // in the consumer's outstanding list
 }
 
 // sequence is the broker's number of the message.
 func (d *delivery) sequence() int64 { return d.w.MessageID.BrokerSequenceID }
+
+// message is the application's message. Where it cannot be read, the error says why.
+func (d *delivery) message() (*Message, error) {
+	m, err := fromDispatch(d.w, d.counter)
+	m.delivery, m.again = d, d.failures > 0
+	return m, err
+}
 
 // An outstanding list has what the broker believes a consumer to have, in the order
 // of arrival: ranges of acknowledgements must be gapless in it.

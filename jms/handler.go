@@ -57,8 +57,7 @@ func (s *Session) runHandlers() {
 		}
 		d.handled = true
 		h := k.handler
-		m, err := fromDispatch(d.w, d.counter)
-		m.delivery = d
+		m, err := d.message()
 		c.mu.Unlock()
 		if err == nil {
 			err = h.Call(s.root, m)

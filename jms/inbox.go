@@ -377,10 +377,13 @@ func (in *inbox) leave() int64 {
 				last = in.last
 			}
 			behind = true
+		case behind && (d.stage != waiting || d.silent): // else it failed, and the broker knows
+			in.ackOne(d, wire.AckDelivered, nil)
 		case !behind:
 			last = d.sequence()
-		case d.stage != waiting: // that failed, and the broker knows
-			in.ackOne(d, wire.AckDelivered, nil)
+			if d.brought && d.stage != waiting { // or the broker may think of the delivery before
+				in.ackOne(d, wire.AckDelivered, nil)
+			}
 		}
 	}
 	if in.out.head == nil {

@@ -53,6 +53,7 @@ func (in *inbox) decide(d *delivery, now int64, v verdict) bool {
 		d.counter++
 	}
 	d.failures++
+	d.silent = v.uncounted
 	f := redelivery.LocalFacts{Counter: d.counter, Cause: v.text, Uncounted: v.uncounted, GiveUp: v.giveUp, Retry: redelivery.NoRetry}
 	if v.giveUp && v.uncounted {
 		f.Uncounted = false

@@ -89,6 +89,11 @@ func (l *ledger) leave() {
 	}
 }
 
+// anyVerdict draws a failure that counts, mostly, or does not.
+func anyVerdict(t *rapid.T) verdict {
+	return verdict{uncounted: rapid.IntRange(0, 3).Draw(t, "uncounted") == 0}
+}
+
 // TestInboxLaws runs random histories and checks that every acknowledgement fits, that
 // nothing is acknowledged twice, that order is kept in blocking mode, that the broker
 // is told of what the application has had, and of nothing else, and that in the end the
@@ -166,10 +171,11 @@ func TestInboxLaws(t *testing.T) {
 					held = slices.DeleteFunc(held, func(o *delivery) bool { return o.stage == gone || o == d })
 				} else {
 					d.handled = false
-					l.in.failOne(d, l.now, verdict{})
+					l.in.failOne(d, l.now, anyVerdict(t))
 				}
 			case "fail all":
-				l.in.failAll(l.now, func(*delivery) verdict { return verdict{} })
+				v := anyVerdict(t)
+				l.in.failAll(l.now, func(*delivery) verdict { return v })
 				held = slices.DeleteFunc(held, func(d *delivery) bool { return d.stage != orphan })
 			case "time":
 				l.now += 700

@@ -47,6 +47,7 @@ type Message struct {
 	// dead letter queue for one; zero: nowhere else.
 	OriginalDestination Destination
 
+	again    bool // it failed before, perhaps without being counted (DoNotCount)
 	delivery *delivery
 }
 
@@ -54,7 +55,7 @@ type Message struct {
 func NewText(text string) *Message { return &Message{Body: Text(text)} }
 
 // Redelivered is JMSRedelivered: a delivery before this one failed, or may have.
-func (m *Message) Redelivered() bool { return m.RedeliveryCounter > 0 }
+func (m *Message) Redelivered() bool { return m.RedeliveryCounter > 0 || m.again }
 
 // DeliveryCount is JMSXDeliveryCount: 1 for the first delivery.
 func (m *Message) DeliveryCount() int { return m.RedeliveryCounter + 1 }

@@ -177,8 +177,7 @@ func (k *Consumer) takeLocked(listener bool) (d *delivery, at int64) {
 // One that cannot be read fails, and the error says why.
 func (k *Consumer) handedOverLocked(d *delivery) (*Message, []*call, error) {
 	s := k.session
-	m, err := fromDispatch(d.w, d.counter)
-	m.delivery = d
+	m, err := d.message()
 	if err != nil && !s.Transacted() {
 		k.in.failOne(d, s.c.now(), verdictOf(err))
 		s.flushLocked(k)

@@ -453,3 +453,32 @@ func TestOptimizedAcknowledgementsAreFlushedBeforeARedelivery(t *testing.T) {
 		}
 	})
 }
+
+// What was shown once is flagged from then on, also where its failure does not count; and
+// whoever closes a consumer that waits with such a message has had it.
+func TestWhatDoesNotCountIsFlagged(t *testing.T) {
+	everywhere(t, func(t *testing.T, r room) {
+		f := factory(t, r, "tcp://room?jms.prefetchPolicy.queuePrefetch=10&jms.messagePrioritySupported=true")
+		f.SetRedeliveryPolicy(quick(6))
+		c := connect(t, f)
+		s := session(t, c, ClientAcknowledge)
+		k := must(s.CreateConsumer(t.Context(), Queue("A")))(t)
+		p := must(s.CreateProducer(t.Context(), Queue("A")))(t)
+		ok(t, p.Send(t.Context(), NewText("low"), WithPriority(1)))
+		ok(t, p.Send(t.Context(), NewText("high"), WithPriority(9)))
+		rest(time.Second)
+		for i, flagged := range []bool{false, true} {
+			m := must(k.Receive(t.Context()))(t)
+			if m.Text() != "high" || m.Redelivered() != flagged || m.DeliveryCount() != 1 {
+				t.Errorf("delivery %d is %q, redelivered %v, count %d", i+1, m.Text(), m.Redelivered(), m.DeliveryCount())
+			}
+			ok(t, s.RecoverBecause(DoNotCount(errors.New("database down"))))
+		}
+		ok(t, k.Close())
+		m := must(must(s.CreateConsumer(t.Context(), Queue("A")))(t).Receive(t.Context()))(t)
+		if m.Text() != "high" || !m.Redelivered() {
+			t.Errorf("the next consumer gets %q, redelivered %v", m.Text(), m.Redelivered())
+		}
+		ok(t, c.Close())
+	})
+}

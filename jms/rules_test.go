@@ -409,3 +409,38 @@ func TestCloseFromWithin(t *testing.T) {
 		ok(t, c.Close())
 	})
 }
+
+// What a policy of the broker's brings to the consumer that gave it up, and that is closed
+// with it, has failed once more.
+func TestClosedWithWhatWasGivenUpBefore(t *testing.T) {
+	p := redelivery.DefaultPolicy()
+	p.MaximumRedeliveries, p.InitialRedeliveryDelay, p.RedeliveryDelay = 5, 0, 0
+	set := func(o *broker.Options, _ *openwire.Options) {
+		o.Policy = func(message.Destination) broker.Policy { return broker.Policy{Rules: redelivery.Rules{Redelivery: &p}} }
+	}
+	for _, mode := range []AckMode{ClientAcknowledge, IndividualAcknowledge} {
+		t.Run(mode.String(), func(t *testing.T) {
+			inRoomWith(t, set, func(t *testing.T, r *openwiretest.Room) {
+				c := connect(t, factory(t, r, "tcp://room?jms.redeliveryPolicy.maximumRedeliveries=0"))
+				send(t, session(t, c, AutoAcknowledge), Queue("A"), "x")
+				for n := 0; n < 6; n += 2 {
+					s := session(t, c, mode)
+					k := must(s.CreateConsumer(t.Context(), Queue("A")))(t)
+					for i := range 2 {
+						if m := must(k.Receive(t.Context()))(t); m.RedeliveryCounter != n+i {
+							t.Errorf("delivery %d is told %d", n+i+1, m.RedeliveryCounter)
+						}
+						if i == 0 {
+							ok(t, s.Recover())
+						}
+					}
+					ok(t, s.Close())
+				}
+				ok(t, c.Close())
+				if dead := deadLetters(t, r); len(dead) != 1 {
+					t.Errorf("%d dead letters", len(dead))
+				}
+			})
+		})
+	}
+}
