@@ -162,6 +162,32 @@ func TestIndividualAcknowledgeAcrossACut(t *testing.T) {
 	})
 }
 
+// What the application recovers from before the copies of it have come is delivered again.
+func TestRecoverAcrossACut(t *testing.T) {
+	inRoom(t, func(t *testing.T, r *openwiretest.Room) {
+		c := connect(t, factory(t, r, failoverURL))
+		send(t, session(t, c, AutoAcknowledge), Queue("A"), "1", "2")
+		s := session(t, c, IndividualAcknowledge)
+		k := must(s.CreateConsumer(t.Context(), Queue("A")))(t)
+		for range 2 {
+			must(k.Receive(t.Context()))(t)
+		}
+		r.Stop()
+		r.Cut()
+		rest(time.Millisecond) // the client has noticed
+		ok(t, s.Recover())
+		r.Start()
+		for _, want := range []string{"1", "2"} {
+			m := must(k.ReceiveTimeout(t.Context(), time.Second))(t)
+			if m.Text() != want || !m.Redelivered() {
+				t.Errorf("got %q, counter %d", m.Text(), m.RedeliveryCounter)
+			}
+			ok(t, m.Acknowledge(t.Context()))
+		}
+		ok(t, c.Close())
+	})
+}
+
 // R-CLIENT-60: in a ClientAcknowledge session what was delivered comes again.
 func TestClientAcknowledgeAcrossACut(t *testing.T) {
 	everywhere(t, func(t *testing.T, r room) {

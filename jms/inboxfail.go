@@ -12,6 +12,9 @@ import (
 // (R-EDGE-15). causeOf says what the application said of each.
 func (in *inbox) failAll(now int64, causeOf func(*delivery) verdict) {
 	in.flush(now) // what was processed is acknowledged before anything comes again (R-EDGE-52)
+	for _, o := range in.orphans {
+		o.failed = o.failed || !o.settled && o.stage == orphan
+	}
 	had := in.had
 	in.had = nil
 	in.acknowledgedCount(len(had))
