@@ -53,6 +53,8 @@ type crashKind struct {
 	policy      *redelivery.Policy // the broker's own
 	durable     bool               // durable subscriptions instead of queues
 	failover    bool               // connections outlive the broker
+	options     string             // of the clients' URL
+	sorted      bool               // the queues are prioritized, and some consumers select
 	modes       []AckMode
 }
 
@@ -83,7 +85,8 @@ func addressPolicy(attempts int, delay time.Duration) *redelivery.Policy {
 //   - what was committed is gone, and never comes again;
 //   - everything else is there, once: in its queue, or a dead letter;
 //   - a dead letter was seen by an application;
-//   - what an application saw before comes flagged as redelivered;
+//   - what an application saw before comes flagged as redelivered, and is told no fewer
+//     failures than were answered;
 //   - the story has every failure that was answered, and no more than there were attempts;
 //   - once more failures were answered than the limit allows, no application sees it; a
 //     policy of the broker's is asked when a client is gone, or the broker was.
@@ -103,6 +106,11 @@ func TestCountsSurviveCrashes(t *testing.T) {
 		"over fail-overs":                           {clientLimit: 2, failover: true, modes: transacted},
 		"over fail-overs, all modes":                {clientLimit: 3, failover: true, modes: all},
 		"over fail-overs, the broker's limit":       {clientLimit: 1, policy: brokerPolicy(2, 20*time.Millisecond), failover: true, modes: transacted},
+		"priorities and selectors":                  {clientLimit: 2, sorted: true, modes: all},
+		"priorities and selectors, over fail-overs": {clientLimit: 3, sorted: true, failover: true, options: "jms.messagePrioritySupported=true", modes: all},
+		"delays and selectors":                      {clientLimit: 0, policy: brokerPolicy(3, 70*time.Millisecond), sorted: true, modes: all},
+		"redelivery that does not block":            {clientLimit: 3, options: "jms.nonBlockingRedelivery=true", modes: all},
+		"messages of a transaction by themselves":   {clientLimit: 2, options: "jms.transactedIndividualAck=true", failover: true, modes: all},
 		"durable subscriptions, the broker's limit": {clientLimit: 0, policy: brokerPolicy(2, 20*time.Millisecond), durable: true, modes: transacted},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +160,7 @@ func newCrashWorld(t *testing.T, k crashKind, seed uint64) *crashWorld {
 func (w *crashWorld) run() {
 	w.room = openwiretest.OpenOn(w.t, w.disk, func(o *broker.Options, _ *openwire.Options) {
 		o.Policy = func(message.Destination) broker.Policy {
-			return broker.Policy{Rules: redelivery.Rules{Redelivery: w.kind.policy}}
+			return broker.Policy{Rules: redelivery.Rules{Redelivery: w.kind.policy}, Prioritized: w.kind.sorted}
 		}
 	})
 	w.fill()
@@ -242,7 +250,9 @@ func (w *crashWorld) fill() {
 	for i := range crashMessages {
 		text := fmt.Sprint("m", i)
 		if !w.kind.durable {
-			send(w.t, s, crashQueues[i%len(crashQueues)], text)
+			p := must(s.CreateProducer(w.t.Context(), crashQueues[i%len(crashQueues)]))(w.t)
+			ok(w.t, p.Send(w.t.Context(), NewText(text), WithPriority(i%7)))
+			ok(w.t, p.Close())
 			w.of[text] = &crashModel{}
 			continue
 		}
@@ -259,6 +269,13 @@ func (w *crashWorld) worker(n int) *ConnectionFactory {
 	url := "tcp://room"
 	if w.kind.failover {
 		url = "failover:(tcp://room)?initialReconnectDelay=10&timeout=2000"
+	}
+	switch {
+	case w.kind.options == "":
+	case w.kind.failover:
+		url += "&" + w.kind.options
+	default:
+		url += "?" + w.kind.options
 	}
 	f := factory(w.t, w.room, url)
 	p := DefaultRedeliveryPolicy()
@@ -307,13 +324,13 @@ func (k *crashWorker) rounds(c *Connection) error {
 	if err != nil {
 		return err
 	}
-	prefetch := WithPrefetch([]int{1, 2, 5, 100}[k.r.IntN(4)])
-	if mode == SessionTransacted && k.r.IntN(4) == 0 {
-		prefetch = WithPrefetch(0)
+	options := []ConsumerOption{WithPrefetch([]int{0, 1, 2, 5, 100}[k.r.IntN(5)])}
+	if k.w.kind.sorted && k.r.IntN(2) == 0 {
+		options = append(options, WithSelector([]string{"JMSPriority > 3", "JMSPriority < 4"}[k.r.IntN(2)]))
 	}
 	var consumers []*Consumer
 	if k.w.kind.durable {
-		sub, err := s.CreateDurableSubscriber(context.Background(), Topic("T"), "s", prefetch)
+		sub, err := s.CreateDurableSubscriber(context.Background(), Topic("T"), "s", options...)
 		if err != nil {
 			return err
 		}
@@ -323,7 +340,7 @@ func (k *crashWorker) rounds(c *Connection) error {
 			if k.r.IntN(4) == 0 {
 				continue
 			}
-			one, err := s.CreateConsumer(context.Background(), q, prefetch)
+			one, err := s.CreateConsumer(context.Background(), q, options...)
 			if err != nil {
 				return err
 			}
@@ -340,8 +357,17 @@ func (k *crashWorker) rounds(c *Connection) error {
 		if on, err := k.round(c, s, consumers); !on || err != nil {
 			return err
 		}
+		if i := k.r.IntN(len(consumers)); len(consumers) > 1 && k.r.IntN(8) == 0 {
+			k.w.note("w%d closes %s", k.n, consumers[i].ID())
+			ok(k.w.t, consumers[i].Close())
+			consumers = slices.Delete(consumers, i, i+1)
+		}
 	}
-	return nil
+	if k.r.IntN(2) == 0 {
+		return nil
+	}
+	k.w.note("w%d closes its session", k.n)
+	return s.Close()
 }
 
 // round receives something and does something about it. on is false where the
@@ -382,6 +408,8 @@ func (k *crashWorker) round(c *Connection, s *Session, consumers []*Consumer) (o
 		return true, got[k.r.IntN(len(got))].Acknowledge(context.Background())
 	case p < 10 && s.Mode() == IndividualAcknowledge:
 		return true, got[0].Fail(errors.New("failed"))
+	case p < 12:
+		return true, s.RecoverBecause(DoNotCount(errors.New("nobody is to blame")))
 	}
 	return true, s.Recover()
 }
@@ -406,6 +434,8 @@ func (k *crashWorker) saw(s *Session, m *Message) {
 		w.t.Errorf("%s comes although its commit was answered", key)
 	case o.attempts > 0 && !m.Redelivered():
 		w.t.Errorf("%s comes a second time and is not flagged", key)
+	case m.RedeliveryCounter < o.answered:
+		w.t.Errorf("%s is told %d, and %d failures were answered", key, m.RedeliveryCounter, o.answered)
 	case o.over && o.overAt.Before(time.Now()): // else its client had it before the connection was lost
 		w.t.Errorf("%s comes after %d failures, and the broker's policy has given it up", key, o.answered)
 	case o.answered > w.kind.limit() && (s.Transacted() || w.kind.policy != nil):
