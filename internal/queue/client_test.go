@@ -21,7 +21,9 @@ import (
 //     most once a session (R-EDGE-05);
 //   - a crash of the broker counts nothing, and forgets nothing that a turn has counted;
 //   - what an application had is told a counter of 1 at least ever after, and what
-//     none has had is told none without the hint that spares it the client's limit.
+//     none has had is told none without the hint that spares it the client's limit;
+//     so it is wherever the item lies, whoever asks for it, and wherever in a turn the
+//     process ends.
 func TestOneAttemptIsOneFailure(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -36,6 +38,7 @@ func TestOneAttemptIsOneFailure(t *testing.T) {
 			"lose":                  w.lose,
 			"lose in a transaction": w.loseOpen,
 			"crash":                 w.crash,
+			"crash within a turn":   w.crashWithin,
 			"":                      w.check,
 		})
 	})
@@ -44,6 +47,7 @@ func TestOneAttemptIsOneFailure(t *testing.T) {
 // A world is a queue and the clients that use it.
 type world struct {
 	o        Options
+	messages map[uint64]*message.Message
 	m        *Machine
 	shelf    *shelf
 	position uint64
@@ -93,12 +97,18 @@ type copyOf struct {
 }
 
 func newWorld(t *rapid.T) *world {
-	o := Options{Destination: message.Destination{Kind: message.Queue, Name: "Q"}, Redelivers: true, Marks: true}
-	return &world{o: o, m: New(o), shelf: newShelf(), lives: map[uint64]*life{}}
+	w := &world{messages: map[uint64]*message.Message{}, shelf: newShelf(), lives: map[uint64]*life{}}
+	w.o = Options{
+		Destination: message.Destination{Kind: message.Queue, Name: "Q"}, Redelivers: true, Marks: true,
+		Prioritized: rapid.Bool().Draw(t, "prioritized"), Window: rapid.SampledFrom([]int{1, 3, DefaultWindow}).Draw(t, "window"),
+		Read: func(e *message.Entry) (*message.Message, error) { return w.messages[e.Position], nil },
+	}
+	w.m = New(w.o)
+	return w
 }
 
-// do applies a command as a turn and lets the clients have what is theirs.
-func (w *world) do(t *rapid.T, c Command) {
+// turn applies a command as a turn, whose batch is written.
+func (w *world) turn(t *rapid.T, c Command) []Effect {
 	t.Helper()
 	effects := w.m.EndTurn(w.m.Apply(c, begin, nil))
 	for i := range effects {
@@ -106,13 +116,19 @@ func (w *world) do(t *rapid.T, c Command) {
 			t.Fatal(err)
 		}
 	}
+	return effects
+}
+
+// do applies a command as a turn and lets the clients have what is theirs.
+func (w *world) do(t *rapid.T, c Command) {
+	t.Helper()
+	effects := w.turn(t, c)
 	for i := range effects {
 		e := &effects[i]
+		if page := w.shelf.read(e); page != nil {
+			w.do(t, page)
+		}
 		switch e.Kind {
-		case PageIn:
-			w.do(t, w.shelf.page(e.Lane, e.Number, e.Counter))
-		case PageTimes:
-			w.do(t, w.shelf.times(e.Index, e.From, e.Counter))
 		case Answer:
 			if e.Err != nil {
 				t.Fatalf("%T: %v", c, e.Err)
@@ -146,28 +162,37 @@ func (w *world) deliver(t *rapid.T, e *Effect) {
 	k.unconsumed = append(k.unconsumed, &copyOf{life: l, counter: e.Counter, hint: e.Hint})
 }
 
-func (w *world) send(t *rapid.T) {
+func (w *world) send(t *rapid.T) { w.do(t, w.next(t)) }
+
+// next makes the next message.
+func (w *world) next(t *rapid.T) Enqueue {
 	w.position++
-	it := NewItem(w.position, &message.Message{Persistent: true})
+	m := &message.Message{Persistent: true, Priority: uint8(rapid.IntRange(3, 5).Draw(t, "priority")), Type: rapid.SampledFrom(kinds).Draw(t, "kind")}
+	it := NewItem(w.position, m)
 	it.Durable = true
-	w.lives[w.position] = &life{item: it}
-	w.do(t, Enqueue{Item: it})
+	w.messages[w.position], w.lives[w.position] = m, &life{item: it}
+	return Enqueue{Item: it}
 }
 
 func (w *world) open(t *rapid.T) {
 	if len(w.clients) >= 3 {
 		t.Skip("enough clients")
 	}
+	w.do(t, Attach{Consumer: w.client(t).Consumer})
+}
+
+// client makes a client.
+func (w *world) client(t *rapid.T) *client {
 	w.ids++
 	k := &client{
 		mode:  mode(rapid.IntRange(0, 2).Draw(t, "mode")),
 		limit: rapid.SampledFrom([]int{0, 1, 2, 6, -1}).Draw(t, "limit"),
 		last:  -1,
 	}
-	k.Consumer = &Consumer{ID: fmt.Sprintf("c%d", w.ids), Connection: fmt.Sprintf("k%d", w.ids), Handle: k,
-		Prefetch: rapid.IntRange(1, 6).Draw(t, "prefetch"), QuietFirst: rapid.Bool().Draw(t, "quiet")}
+	k.Consumer = &Consumer{ID: fmt.Sprintf("c%d", w.ids), Connection: fmt.Sprintf("k%d", w.ids), Handle: k, Prefetch: rapid.IntRange(0, 6).Draw(t, "prefetch"),
+		Selector: parsed[rapid.SampledFrom([]string{"", "", "a", "b"}).Draw(t, "selects")], QuietFirst: rapid.Bool().Draw(t, "quiet")}
 	w.clients = append(w.clients, k)
-	w.do(t, Attach{Consumer: k.Consumer})
+	return k
 }
 
 func (w *world) any(t *rapid.T) *client {
@@ -188,7 +213,13 @@ func (k *client) GoString() string {
 // receive gives the application its next message.
 func (w *world) receive(t *rapid.T) {
 	k := w.any(t)
-	if len(k.unconsumed) == 0 || k.mode == listening && len(k.delivered) > 0 {
+	if k.mode == listening && len(k.delivered) > 0 {
+		t.Skip("its listener is at one")
+	}
+	if len(k.unconsumed) == 0 && k.Prefetch == 0 && k.pulls == 0 {
+		w.do(t, Pull{Consumer: k.ID, Until: -1})
+	}
+	if len(k.unconsumed) == 0 {
 		t.Skip("nothing to receive")
 	}
 	c := k.unconsumed[0]
@@ -201,7 +232,7 @@ func (w *world) receive(t *rapid.T) {
 	k.delivered = append(k.delivered, c)
 	k.last = int64(c.item.Position)
 	k.unreported++
-	if k.mode != listening && 2*k.unreported >= k.Prefetch { // R-CLIENT-20
+	if k.mode != listening && k.Prefetch > 0 && 2*k.unreported >= k.Prefetch { // R-CLIENT-20
 		span := k.delivered[len(k.delivered)-k.unreported:]
 		k.unreported = 0
 		for _, c := range span {
@@ -376,6 +407,40 @@ func (w *world) crash(t *rapid.T) {
 	w.shelf.crash()
 	w.m = w.shelf.open(w.o)
 	w.do(t, Tick{})
+}
+
+// crashWithin ends the process while a turn is under way: before its batch is written, or
+// between that and the deliveries, which nobody gets.
+func (w *world) crashWithin(t *rapid.T) {
+	var c Command
+	var sent uint64
+	turn := rapid.SampledFrom([]string{"send", "open", "pull", "lose"}).Draw(t, "turn")
+	switch turn {
+	case "send":
+		c = w.next(t)
+		sent = w.position
+	case "open":
+		c = Attach{Consumer: w.client(t).Consumer}
+	case "pull":
+		c = Pull{Consumer: w.any(t).ID}
+	case "lose":
+		c = Detach{Consumer: w.any(t).ID, Last: UnknownLast, Cause: message.ConnectionLost, Charge: true}
+	}
+	if rapid.Bool().Draw(t, "written") {
+		for _, e := range w.turn(t, c) {
+			if e.Kind == Deliver {
+				w.lives[e.Item.Position].doubted++
+			}
+		}
+		for _, l := range w.lives { // the loss counts what it counts
+			if turn == "lose" {
+				l.failed = -1
+			}
+		}
+	} else if sent != 0 {
+		delete(w.lives, sent)
+	}
+	w.crash(t)
 }
 
 // leave removes a client.
