@@ -371,19 +371,20 @@ func (in *inbox) reached(d *delivery) {
 func (in *inbox) leave() int64 {
 	last, behind := int64(wire.LastDeliveredNone), false
 	for d := in.out.head; d != nil; d = d.next {
+		told := d.stage == waiting && !d.silent // that it failed
 		switch {
 		case !d.seen: // also what failed on a link before, and waits
 			if !behind && last == wire.LastDeliveredNone && d.order > in.lastOrder {
 				last = in.last
 			}
 			behind = true
-		case behind && (d.stage != waiting || d.silent): // else it failed, and the broker knows
-			in.ackOne(d, wire.AckDelivered, nil)
 		case !behind:
 			last = d.sequence()
-			if d.brought && d.stage != waiting { // or the broker may think of the delivery before
+			if !told && (d.failures > 0 || d.brought) { // the broker would think of the delivery before
 				in.ackOne(d, wire.AckDelivered, nil)
 			}
+		case !told:
+			in.ackOne(d, wire.AckDelivered, nil)
 		}
 	}
 	if in.out.head == nil {

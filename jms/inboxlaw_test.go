@@ -14,17 +14,18 @@ import (
 // A ledger is a broker as an inbox sees it: what it believes the consumer to have, in
 // the order of dispatch. It is as strict about acknowledgements as ActiveMQ (R-BRK-10).
 type ledger struct {
-	t        *rapid.T
-	in       *inbox
-	owner    *Consumer
-	out      []int64        // sequences
-	sent     []int64        // of this link, ended or not
-	had      map[int64]bool // of this link, by the application
-	told     map[int64]bool // and the broker knows: by a DELIVERED, or that it has failed
-	ended    map[int64]int  // acknowledged or poisoned, how often
-	poisoned map[int64]bool
-	next     int64
-	now      int64
+	t         *rapid.T
+	in        *inbox
+	owner     *Consumer
+	out       []int64        // sequences
+	sent      []int64        // of this link, ended or not
+	had       map[int64]bool // of this link, by the application
+	told      map[int64]bool // and the broker knows: by a DELIVERED, or that it has failed
+	announced map[int64]bool // the last that the broker knows is that it failed
+	ended     map[int64]int  // acknowledged or poisoned, how often
+	poisoned  map[int64]bool
+	next      int64
+	now       int64
 }
 
 func (l *ledger) dispatch(seq int64, counter int) {
@@ -54,7 +55,7 @@ func (l *ledger) obey() {
 				if !l.had[seq] {
 					l.t.Fatalf("%s is said of %d, which no application has had: %v", ackText(a), seq, l.out)
 				}
-				l.told[seq] = true
+				l.told[seq], l.announced[seq] = true, a.AckType == wire.AckRedelivered
 			}
 		case wire.AckStandard, wire.AckIndividual, wire.AckPoison, wire.AckExpired:
 			if n := int(a.MessageCount); n != to-from+1 {
@@ -85,6 +86,8 @@ func (l *ledger) leave() {
 			l.t.Fatalf("%d is delivered by what was told, %d, and no application has had it: %v", seq, last, l.sent)
 		case l.had[seq] && !covered && !l.told[seq]:
 			l.t.Fatalf("an application has had %d, and the broker does not know: %d is the last of %v", seq, last, l.sent)
+		case l.announced[seq] && !l.told[seq]:
+			l.t.Fatalf("an application has had %d once more, and the broker does not know: %d is the last of %v", seq, last, l.sent)
 		}
 	}
 }
@@ -106,7 +109,7 @@ func TestInboxLaws(t *testing.T) {
 		policy.MaximumRedeliveries = rapid.IntRange(-1, 3).Draw(t, "limit")
 		policy.InitialRedeliveryDelay = time.Duration(rapid.IntRange(0, 3).Draw(t, "first delay")) * time.Second
 		owner := &Consumer{session: &Session{mode: mode}}
-		l := &ledger{t: t, owner: owner, ended: map[int64]int{}, poisoned: map[int64]bool{}, had: map[int64]bool{}, told: map[int64]bool{}, now: 1000}
+		l := &ledger{t: t, owner: owner, ended: map[int64]int{}, poisoned: map[int64]bool{}, had: map[int64]bool{}, told: map[int64]bool{}, announced: map[int64]bool{}, now: 1000}
 		owner.in = inbox{last: -1, s: inboxSettings{consumer: &wire.ConsumerID{ConnectionID: "c", SessionID: 1, Value: 1}, mode: mode,
 			nonBlocking: rapid.Bool().Draw(t, "non-blocking"), optimize: rapid.Bool().Draw(t, "optimize"), prefetch: rapid.IntRange(1, 10).Draw(t, "prefetch"),
 			policy: func(message.Destination) *redelivery.Policy { return &policy }, depth: 100}}
@@ -185,7 +188,7 @@ func TestInboxLaws(t *testing.T) {
 					held = nil
 				}
 				again := l.out
-				l.out, l.sent, l.had = nil, nil, map[int64]bool{}
+				l.out, l.sent, l.had, l.announced = nil, nil, map[int64]bool{}, map[int64]bool{}
 				for _, d := range held { // it goes on with its copy
 					l.had[d.w.MessageID.ProducerSequenceID] = d.stage == orphan
 				}

@@ -410,6 +410,33 @@ func TestCloseFromWithin(t *testing.T) {
 	})
 }
 
+// A message that its client has delivered once more, and that its consumer is closed with,
+// has failed once more.
+func TestClosedWithARedelivery(t *testing.T) {
+	for _, mode := range []AckMode{ClientAcknowledge, IndividualAcknowledge} {
+		t.Run(mode.String(), func(t *testing.T) {
+			everywhere(t, func(t *testing.T, r room) {
+				c := connect(t, factory(t, r, "tcp://room?jms.redeliveryPolicy.initialRedeliveryDelay=0"))
+				send(t, session(t, c, AutoAcknowledge), Queue("A"), "x")
+				for n := 0; n < 6; n += 2 {
+					s := session(t, c, mode)
+					k := must(s.CreateConsumer(t.Context(), Queue("A")))(t)
+					for i := range 2 {
+						if m := must(k.Receive(t.Context()))(t); m.RedeliveryCounter != n+i && reference == nil {
+							t.Errorf("delivery %d is told %d", n+i+1, m.RedeliveryCounter)
+						}
+						if i == 0 {
+							ok(t, s.Recover())
+						}
+					}
+					ok(t, s.Close())
+				}
+				ok(t, c.Close())
+			})
+		})
+	}
+}
+
 // What a policy of the broker's brings to the consumer that gave it up, and that is closed
 // with it, has failed once more.
 func TestClosedWithWhatWasGivenUpBefore(t *testing.T) {
