@@ -16,11 +16,15 @@ func tempQueue(p *peer, n int) *wire.Destination {
 	return &wire.Destination{Kind: wire.CodeActiveMQTempQueue, PhysicalName: fmt.Sprintf("%s:%d", p.id, n)}
 }
 
-// watchTemps opens the consumer that Java clients open first (OpenWire 9.2).
+// tempWatch is the consumer that Java clients open first (OpenWire 9.2).
+func tempWatch(p *peer) *wire.ConsumerInfo {
+	return &wire.ConsumerInfo{ConsumerID: &wire.ConsumerID{ConnectionID: p.id, SessionID: -1, Value: 1},
+		Destination: topicNamed("ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic"), PrefetchSize: 1000, NoLocal: true, DispatchAsync: true}
+}
+
 func (p *peer) watchTemps() {
 	p.t.Helper()
-	p.do(&wire.ConsumerInfo{ConsumerID: &wire.ConsumerID{ConnectionID: p.id, SessionID: -1, Value: 1},
-		Destination: topicNamed("ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic"), PrefetchSize: 1000, NoLocal: true, DispatchAsync: true})
+	p.do(tempWatch(p))
 }
 
 // advisory takes the next thing received, which must be an advisory of a
@@ -90,6 +94,33 @@ func TestTempDestinationsAreAdvertised(t *testing.T) {
 		}
 		other.leave()
 		late.leave()
+	})
+}
+
+// TestWelcomeBeforeTheAnswer wants a client that has just connected to know of every
+// temporary destination when its consumer of advisories is answered: it may be there to
+// send one reply, and refuses to send it to a destination that it does not know.
+func TestWelcomeBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		owner := h.client()
+		for n := range 3 {
+			owner.do(&wire.DestinationInfo{ConnectionID: owner.connection(), Destination: tempQueue(owner, n)})
+		}
+		late := h.client()
+		late.next++
+		watch := tempWatch(late)
+		watch.BaseCommand = wire.BaseCommand{CommandID: late.next, ResponseRequired: true}
+		late.send(watch)
+		for n := range 3 {
+			if info := late.advisory(); *info.Destination != *tempQueue(owner, n) {
+				t.Errorf("advisory %d: %+v", n, info)
+			}
+		}
+		if r, ok := late.take().(*wire.Response); !ok || r.CorrelationID != watch.CommandID {
+			t.Errorf("then came %+v", r)
+		}
+		late.do(tempWatch(late)) // a replay
 	})
 }
 

@@ -9,14 +9,15 @@ import (
 )
 
 // welcome tells a new consumer of what there is already, if it is one that wants
-// to know: of destinations, connections, consumers and producers (OpenWire 12).
-// An offer fails only where the consumer has gone again.
+// to know: of destinations, connections, consumers and producers (OpenWire 12). It
+// reports whether there was anything to tell. An offer fails only where the consumer
+// has gone again.
 //
 // What goes meanwhile could be told of after its end was published; so what is gone
 // afterwards is taken back.
-func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec broker.ConsumerSpec) {
+func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec broker.ConsumerSpec) bool {
 	if a == nil || !mayWatch(spec.Destination) {
-		return
+		return false
 	}
 	var told []broker.Event
 	for _, e := range a.present(b, spec.Destination) {
@@ -24,7 +25,7 @@ func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec b
 		told = append(told, e)
 	}
 	if len(told) == 0 {
-		return
+		return false
 	}
 	left := map[broker.Party]bool{}
 	for _, e := range a.present(b, spec.Destination) {
@@ -36,6 +37,7 @@ func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec b
 			a.offer(ctx, c, spec.ID, e)
 		}
 	}
+	return true
 }
 
 // ended is the event that ends what another began.

@@ -11,7 +11,9 @@ import (
 )
 
 // consumerInfo opens a consumer, durable subscription or browser (OpenWire 10.1).
-// Its first dispatches may come before the answer.
+// Its first dispatches may come before the answer; what a consumer of advisories is
+// told of at once does: a Java client waits for the answer, and refuses from then on to
+// send to a temporary destination that it does not know.
 func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	if c.ConsumerID == nil {
 		return exceptionf(classJMS, "ConsumerInfo has no consumer id")
@@ -27,8 +29,10 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	if err != nil || from.IsZero() {
 		return exceptionf(classInvalidDestination, "consumer %s has no destination", c.ConsumerID)
 	}
+	done := s.later(&c.BaseCommand)
 	if s.client.consumers[*c.ConsumerID] != "" {
-		return nil // a replay after failover
+		done(nil) // a replay after failover
+		return nil
 	}
 	if err := s.room("consumers", len(s.client.consumers)); err != nil {
 		return err
@@ -66,7 +70,11 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 		return exceptionIf(message.ErrNotFound, classInvalidDestination, exceptionIf(message.ErrInvalid, classInvalidDestination, err))
 	}
 	s.client.consumers[*c.ConsumerID] = spec.ID
-	s.server.o.Advisories.welcome(s.ctx, s.server.o.Broker, s.client.broker, spec)
+	if s.server.o.Advisories.welcome(s.ctx, s.server.o.Broker, s.client.broker, spec) {
+		s.client.broker.SetPrefetch(s.ctx, spec.ID, spec.Prefetch, done) // as it is: what is answered behind the offers
+	} else {
+		done(nil)
+	}
 	return nil
 }
 
