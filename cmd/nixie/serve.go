@@ -169,7 +169,7 @@ func surprises(log *slog.Logger, file string, r policy.Report) {
 // stop.
 func adminOf(ctx context.Context, log *slog.Logger) func(*server.Server) http.Handler {
 	return func(s *server.Server) http.Handler {
-		poster := &openwire.Poster{Broker: s.Broker, Clock: clock.System{}}
+		poster := &openwire.Poster{Broker: s.Broker, Clock: clock.System{}, DeliverAt: s.Config().DeliverAt()}
 		h, err := admin.New(admin.Options{
 			Broker:      s.Broker,
 			Access:      s.Access(),

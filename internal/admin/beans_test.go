@@ -423,7 +423,17 @@ func TestSendTextMessage(t *testing.T) {
 		if d := cmp.Diff(want, properties); d != "" || m.Type != "t" || m.Priority != 7 || m.Persistent {
 			h.t.Errorf("sent %+v (-want +got):\n%s", m, d)
 		}
-		for name, value := range map[string]any{"JMSPriority": 10, "JMSDeliveryMode": "x", "JMSMessageID": "ID:x", "list": []int{1}} {
+		sent := time.Now()
+		h.exec(queueBean+"ORDERS", send, map[string]any{"AMQ_SCHEDULED_DELAY": "5000", "timeToLive": "60000", "n": 1}, "later")
+		if got := c.take(); len(got) > 0 {
+			h.t.Errorf("at once came %+v", got)
+		}
+		time.Sleep(5 * time.Second)
+		if got := c.take(); len(got) != 1 || got[0].Message.Expiration != sent.Add(65*time.Second).UnixMilli() {
+			h.t.Errorf("after the delay came %+v", got)
+		}
+		for name, value := range map[string]any{"JMSPriority": 10, "JMSDeliveryMode": "x", "JMSMessageID": "ID:x", "list": []int{1},
+			"AMQ_SCHEDULED_DELAY": -1, "timeToLive": "long"} {
 			if s := h.exec(queueBean+"ORDERS", send, map[string]any{name: value}, "hello"); s.Status != 400 || !strings.Contains(s.Error, name) {
 				h.t.Errorf("%s %v: %+v", name, value, s)
 			}

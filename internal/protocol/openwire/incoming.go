@@ -35,7 +35,7 @@ func incoming(m *wire.Message, producer string, now int64, meant func(*wire.Dest
 	if err != nil {
 		return nil, err
 	}
-	later, err := schedule(m, now, at)
+	later, err := schedule(m.MessageID, m.MarshalledProperties, now, at)
 	if err != nil {
 		return nil, err
 	}

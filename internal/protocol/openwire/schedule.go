@@ -2,6 +2,7 @@ package openwire
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -27,11 +28,10 @@ const classMessageFormat = "javax.jms.MessageFormatException"
 // schedule reads what a message's properties ask for at now, Unix milliseconds; nil where
 // they ask for nothing. A scheduledJobId, left over from an earlier delay, changes nothing
 // (C08). at is a property that says when to deliver it; "": there is none of the kind.
-func schedule(m *wire.Message, now int64, at string) (*message.Schedule, error) {
-	properties := m.MarshalledProperties
+func schedule(id fmt.Stringer, properties []byte, now int64, at string) (*message.Schedule, error) {
 	if !bytes.Contains(properties, []byte(schedulePrefix)) { // as nearly always
 		if at != "" && bytes.Contains(properties, []byte(at)) {
-			return scheduleAt(m, now, at)
+			return scheduleAt(id, properties, now, at)
 		}
 		return nil, nil
 	}
@@ -55,7 +55,7 @@ func schedule(m *wire.Message, now int64, at string) (*message.Schedule, error) 
 		}
 		n, ok := wholeNumber(v)
 		if !ok || n < 0 || n > p.most {
-			return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a whole number from 0 to %d", m.MessageID, p.name, v, p.most)
+			return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a whole number from 0 to %d", id, p.name, v, p.most)
 		}
 		p.set(n)
 	}
@@ -64,22 +64,22 @@ func schedule(m *wire.Message, now int64, at string) (*message.Schedule, error) 
 	} else if ok && v != nil {
 		line, isText := v.(string)
 		if !isText {
-			return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a text", m.MessageID, scheduleCron, v)
+			return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a text", id, scheduleCron, v)
 		}
 		if s.Cron = strings.TrimSpace(line); s.Cron != "" {
 			asked = true
 		}
 	}
 	if !asked {
-		return scheduleAt(m, now, at)
+		return scheduleAt(id, properties, now, at)
 	}
-	return scheduled(m, &s, scheduleDelay, schedulePeriod, scheduleRepeat, scheduleCron, at)
+	return scheduled(properties, &s, scheduleDelay, schedulePeriod, scheduleRepeat, scheduleCron, at)
 }
 
 // scheduleAt reads the time at which a message is to be delivered (R-HQ-93). One that has
 // passed, as one that is left over from an earlier send, asks for nothing.
-func scheduleAt(m *wire.Message, now int64, at string) (*message.Schedule, error) {
-	v, ok, err := wire.LookupProperty(m.MarshalledProperties, at)
+func scheduleAt(id fmt.Stringer, properties []byte, now int64, at string) (*message.Schedule, error) {
+	v, ok, err := wire.LookupProperty(properties, at)
 	if err != nil {
 		return nil, exception(classJMS, err)
 	}
@@ -89,18 +89,18 @@ func scheduleAt(m *wire.Message, now int64, at string) (*message.Schedule, error
 	due, ok := wholeNumber(v)
 	switch {
 	case !ok:
-		return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a time in milliseconds since 1970", m.MessageID, at, v)
+		return nil, exceptionf(classMessageFormat, "message %s: property %s is %v, want a time in milliseconds since 1970", id, at, v)
 	case due <= now:
 		return nil, nil
 	}
-	return scheduled(m, &message.Schedule{At: due}, at, scheduleRepeat)
+	return scheduled(properties, &message.Schedule{At: due}, at, scheduleRepeat)
 }
 
 // scheduled completes a schedule with what is left of the message's properties without
 // those that made it.
-func scheduled(m *wire.Message, s *message.Schedule, by ...string) (*message.Schedule, error) {
+func scheduled(properties []byte, s *message.Schedule, by ...string) (*message.Schedule, error) {
 	var err error
-	if s.Properties, err = wire.DropProperties(m.MarshalledProperties, by...); err != nil {
+	if s.Properties, err = wire.DropProperties(properties, by...); err != nil {
 		return nil, exception(classJMS, err)
 	}
 	return s, nil

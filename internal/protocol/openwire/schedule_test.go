@@ -43,8 +43,7 @@ func TestScheduleIsReadFromTheProperties(t *testing.T) { // R-SCH-01
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := &wire.Message{MarshalledProperties: propertiesOf(t, tt.properties...)}
-			got, err := schedule(m, 1_000_000, "_AMQ_SCHED_DELIVERY")
+			got, err := schedule(message.ID{}, propertiesOf(t, tt.properties...), 1_000_000, "_AMQ_SCHED_DELIVERY")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,7 +70,7 @@ func TestScheduleThatIsNoNumberIsRefused(t *testing.T) { // R-SCH-02
 		"a time that is a word":    {Key: "_AMQ_SCHED_DELIVERY", Value: "soon"},
 		"a number as cron line":    {Key: "AMQ_SCHEDULED_CRON", Value: int64(5)},
 	} {
-		_, err := schedule(&wire.Message{MarshalledProperties: propertiesOf(t, e)}, 0, "_AMQ_SCHED_DELIVERY")
+		_, err := schedule(message.ID{}, propertiesOf(t, e), 0, "_AMQ_SCHED_DELIVERY")
 		if own, ok := errors.AsType[*javaError](err); !ok || own.class != classMessageFormat {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -80,7 +79,7 @@ func TestScheduleThatIsNoNumberIsRefused(t *testing.T) { // R-SCH-02
 
 func TestNothingIsLeftOfPropertiesThatOnlyScheduled(t *testing.T) {
 	t.Parallel()
-	s, err := schedule(&wire.Message{MarshalledProperties: propertiesOf(t, wire.Entry{Key: "AMQ_SCHEDULED_DELAY", Value: int64(1)})}, 0, "")
+	s, err := schedule(message.ID{}, propertiesOf(t, wire.Entry{Key: "AMQ_SCHEDULED_DELAY", Value: int64(1)}), 0, "")
 	if err != nil || s == nil || s.Properties != nil {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -22,18 +22,22 @@ import (
 type Poster struct {
 	Broker *broker.Broker
 	Clock  clock.Clock
-	sent   atomic.Int64
+	// DeliverAt is that of Options.
+	DeliverAt string
+	sent      atomic.Int64
 }
 
 // Send sends a text message and returns its id when it is kept. Of headers those with the
 // names of JMS are headers, and JMSExpiration is a time; the others are properties, which
-// are texts, truth values and numbers.
+// are texts, truth values and numbers. As from any client those that ask for a delay are
+// seen to; and timeToLive, which stays a property, says how long the message lives.
 func (p *Poster) Send(ctx context.Context, to message.Destination, headers map[string]any, text string) (string, error) {
 	now := p.Clock.Now().UnixMilli()
 	id := fmt.Sprintf("ID:%s-%d-%d", p.Broker.Name(), now, p.sent.Add(1))
 	m := &message.Message{ID: message.ID{Producer: id + ":1:1", Sequence: 1}, Destination: to, Persistent: true, Priority: 4,
 		Timestamp: now, Format: message.OpenWire, Kind: message.TextBody, Body: wire.AppendTextBody(nil, text)}
 	var properties wire.Map
+	var err error
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		if known, err := setHeader(m, name, headers[name]); known || err != nil {
 			if err != nil {
@@ -41,16 +45,23 @@ func (p *Poster) Send(ctx context.Context, to message.Destination, headers map[s
 			}
 			continue
 		}
+		if name == timeToLive && headers["JMSExpiration"] == nil {
+			if m.Expiration, err = expirationAfter(now, headers[name]); err != nil {
+				return "", fmt.Errorf("property %s: %w: %w", name, err, message.ErrInvalid)
+			}
+		}
 		v, err := propertyOf(headers[name])
 		if err != nil {
 			return "", fmt.Errorf("property %s: %w: %w", name, err, message.ErrInvalid)
 		}
 		properties = append(properties, wire.Entry{Key: name, Value: v})
 	}
-	var err error
 	if properties != nil {
 		if m.Properties, err = wire.AppendMap(nil, properties); err != nil {
 			return "", err
+		}
+		if m.Schedule, err = schedule(m.ID, m.Properties, now, p.DeliverAt); err != nil {
+			return "", fmt.Errorf("%w: %w", err, message.ErrInvalid)
 		}
 	}
 	c, err := p.Broker.Connect(ctx, broker.ClientInfo{ID: id, ClientID: id, Address: "admin", Protocol: "http", Kick: func(error) {}}, nobody{})
@@ -114,6 +125,22 @@ func setHeader(m *message.Message, name string, value any) (known bool, err erro
 		return false, nil
 	}
 	return true, err
+}
+
+// timeToLive is the property by which ActiveMQ takes a time to live from whoever sends a
+// text message by hand.
+const timeToLive = "timeToLive"
+
+// expirationAfter is when a message ends that lives so many milliseconds; 0: never.
+func expirationAfter(now int64, ttl any) (int64, error) {
+	n, err := strconv.ParseInt(fmt.Sprint(ttl), 10, 64)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is no whole number of milliseconds", fmt.Sprint(ttl))
+	case n <= 0 || n > math.MaxInt64-now:
+		return 0, nil
+	}
+	return now + n, nil
 }
 
 // propertyOf makes a property's value of what JSON has.
