@@ -20,9 +20,10 @@ what nobody needs any more.`, `
   nixie queue move ORDERS ORDERS.PARKED --all     have them out of the way
   nixie queue purge ORDERS --dry-run              how many would be removed
   nixie queue pause ORDERS                        nobody is handed anything
+  nixie queue groups ORDERS                       which consumers the message groups belong to
   nixie queue delete ORDRES                       it was a typing error`)
 	c.AddCommand(queueListCommand(e), queueShowCommand(e), queueMoveCommand(e), queueCopyCommand(e), queuePurgeCommand(e),
-		queuePauseCommand(e), queueResumeCommand(e), queueDeleteCommand(e))
+		queuePauseCommand(e), queueResumeCommand(e), queueGroupsCommand(e), queueDeleteCommand(e))
 	return c
 }
 

@@ -61,6 +61,8 @@ func (s *surface) routes(metrics, beans http.Handler) http.Handler {
 	}
 	post("/api/v1/queues/{queue}/pause", s.pause)
 	post("/api/v1/queues/{queue}/resume", s.resume)
+	get("/api/v1/queues/{queue}/groups", s.groups)
+	post("/api/v1/queues/{queue}/groups/release", s.releaseGroups)
 	post("/api/v1/topics/{topic}/delete", s.removeTopic)
 	mux.HandleFunc("/", notServed)
 

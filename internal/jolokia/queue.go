@@ -26,7 +26,7 @@ func (l *look) destination(n name, d message.Destination) *bean {
 	b := &bean{name: n, class: "org.apache.activemq.broker.jmx.QueueView", attributes: append([]attribute{
 		value("Name", typString, d.Name), value("Paused", typBool, st.Paused),
 		attribute{"DLQ", typBool, func() (any, error) { return l.deadLetterQueues()[d], nil }},
-		l.subscriptions(d),
+		l.subscriptions(d), l.groups(d),
 		value("MemoryPercentUsage", typInt, percent(uint64(limit.Bytes), uint64(limit.Flow.MaxBytes))),
 		value("AverageBlockedTime", "double", milliseconds(limit)),
 	}, counts("QueueSize", st.Messages, "EnqueueCount", q.Enqueued, "DequeueCount", q.Dequeued, "DispatchCount", q.Dispatched,
@@ -173,12 +173,39 @@ func atMost(s broker.Selection, n any) broker.Selection {
 	return s
 }
 
+// groups are the owners of a queue's message groups.
+func (l *look) groups(d message.Destination) attribute {
+	return attribute{"MessageGroups", typMap, func() (any, error) {
+		owners := map[string]string{}
+		if l.o.MayRead(l.r, broker.At(d)) != nil { // their names are of its messages
+			return owners, nil
+		}
+		all, err := l.b.Groups(l.r.Context(), d)
+		for _, g := range all {
+			owners[g.Group] = g.Consumer
+		}
+		return owners, err
+	}}
+}
+
 // managing are the operations on the queue as such.
 func (l *look) managing(d message.Destination) []operation {
 	pause := func(name string, on bool) operation {
 		return operation{name, nil, typNothing, func(ctx context.Context, _ []any) (any, error) { _, err := l.b.Pause(ctx, d, on); return nil, err }}
 	}
 	return []operation{pause("pause", true), pause("resume", false),
+		{"removeMessageGroup", []string{typString}, typNothing, func(ctx context.Context, a []any) (any, error) {
+			group := a[0].(string)
+			if group == "" {
+				return nil, nil // there is none of that name, and not all of them
+			}
+			_, err := l.b.Regroup(ctx, d, group)
+			return nil, err
+		}},
+		{"removeAllMessageGroups", nil, typNothing, func(ctx context.Context, _ []any) (any, error) {
+			_, err := l.b.Regroup(ctx, d, "")
+			return nil, err
+		}},
 		{"cursorSize", nil, typInt, func(context.Context, []any) (any, error) {
 			st, _ := l.b.Status(d)
 			return st.Stats.Waiting, nil

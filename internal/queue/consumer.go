@@ -183,7 +183,9 @@ func (m *Machine) attach(c Attach) {
 	})
 	m.consumers = slices.Insert(m.consumers, at, k)
 	m.gather()
-	m.rebalance()
+	if m.o.Rebalance {
+		m.regroup("")
+	}
 	if takesOver := k.Exclusive && k.Priority == alwaysExclusive; takesOver {
 		m.elect(k)
 	} else {

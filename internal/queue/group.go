@@ -112,25 +112,58 @@ func (m *Machine) unbind(g *group) {
 	g.owner, g.recent, g.leaving = nil, nil, false
 }
 
-// rebalance takes the groups from their owners, for a consumer that has come.
-func (m *Machine) rebalance() {
-	if !m.o.Rebalance {
-		return
-	}
+// Regroup takes a group from its owner, or with "" all groups from theirs: each goes to
+// whoever is next as soon as its owner is done with the members that it has, and until
+// then waits.
+type Regroup struct{ Group string }
+
+func (Regroup) command() {}
+
+// regroup takes a group from its owner, or with "" all groups from theirs.
+func (m *Machine) regroup(id string) {
 	for _, c := range m.consumers {
 		if len(c.owns) == 0 {
 			continue
 		}
-		has := map[string]bool{}
-		for it := c.held.head; it != nil; it = it.next {
-			has[it.Group] = true
-		}
+		has := c.holdsByGroup()
 		for g := range c.owns {
-			if g.leaving = has[g.id]; !g.leaving {
+			if id != "" && g.id != id {
+				continue
+			}
+			if g.leaving = has[g.id] > 0; !g.leaving {
 				m.release(g)
 			}
 		}
 	}
+}
+
+// holdsByGroup is how many members of each group a consumer has.
+func (c *Consumer) holdsByGroup() map[string]int {
+	has := map[string]int{}
+	for it := c.held.head; it != nil; it = it.next {
+		has[it.Group]++
+	}
+	return has
+}
+
+// A GroupOwner says whose a group is.
+type GroupOwner struct {
+	Group    string
+	Consumer *Consumer
+	Out      int  // members that it has
+	Leaving  bool // it gets no more members, and loses the group when it is done with those
+}
+
+// GroupOwners are the groups that have owners now, in no order.
+func (m *Machine) GroupOwners() []GroupOwner {
+	var all []GroupOwner
+	for _, c := range m.consumers {
+		out := c.holdsByGroup()
+		for g := range c.owns {
+			all = append(all, GroupOwner{g.id, c, out[g.id], g.leaving})
+		}
+	}
+	return all
 }
 
 // release takes a group from its owner, for whoever is next.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/nixiemq/nixie/internal/message"
@@ -23,16 +24,17 @@ func TestGroupLaws(t *testing.T) {
 		x.rebalances = rapid.Bool().Draw(t, "rebalances")
 		x.m.o.Rebalance = x.rebalances
 		t.Repeat(map[string]func(*rapid.T){
-			"send":   x.send,
-			"attach": x.attach,
-			"detach": x.detach,
-			"ack":    x.ack,
-			"fail":   x.fail,
-			"widen":  x.widen,
-			"enlist": x.enlist,
-			"settle": x.settle,
-			"sleep":  x.sleep,
-			"":       x.check,
+			"send":    x.send,
+			"attach":  x.attach,
+			"detach":  x.detach,
+			"ack":     x.ack,
+			"fail":    x.fail,
+			"widen":   x.widen,
+			"enlist":  x.enlist,
+			"settle":  x.settle,
+			"sleep":   x.sleep,
+			"regroup": x.regroup,
+			"":        x.check,
 		})
 		x.drain(t)
 	})
@@ -216,13 +218,27 @@ func (x *groupTest) attach(t *rapid.T) {
 	x.made++
 	k := &Consumer{ID: fmt.Sprintf("c%d", x.made), Connection: fmt.Sprintf("n%d", x.made), Prefetch: rapid.IntRange(1, 3).Draw(t, "prefetch")}
 	x.consumers = append(x.consumers, k)
+	if x.rebalances {
+		x.takeFromOwners("")
+	}
+	x.apply(Attach{Consumer: k})
+}
+
+// takeFromOwners has a group leave its owner, or with "" all theirs.
+func (x *groupTest) takeFromOwners(group string) {
 	for g := range x.owner {
-		if x.rebalances {
+		if group == "" || g == group {
 			x.leaving[g] = true
 		}
 	}
 	x.leave()
-	x.apply(Attach{Consumer: k})
+}
+
+func (x *groupTest) regroup(t *rapid.T) {
+	x.t = t
+	group := rapid.SampledFrom([]string{"", "A", "B"}).Draw(t, "group")
+	x.takeFromOwners(group)
+	x.apply(Regroup{Group: group})
 }
 
 func (x *groupTest) detach(t *rapid.T) {
@@ -314,9 +330,25 @@ func (x *groupTest) sleep(t *rapid.T) {
 	x.apply(Tick{})
 }
 
-// check wants that nothing waits that a consumer with room may have.
+// check wants that nothing waits that a consumer with room may have, and the owners told
+// as they are.
 func (x *groupTest) check(t *rapid.T) {
 	x.t = t
+	owner := map[string]string{}
+	for _, o := range x.m.GroupOwners() {
+		out := 0
+		for _, it := range x.members {
+			if it.group == o.Group && it.consumer == o.Consumer.ID && !it.gone {
+				out++
+			}
+		}
+		if owner[o.Group] = o.Consumer.ID; o.Leaving != x.leaving[o.Group] || o.Out != out {
+			t.Fatalf("%s leaves its owner: %t, want %t; %d are out, want %d", o.Group, o.Leaving, x.leaving[o.Group], o.Out, out)
+		}
+	}
+	if diff := cmp.Diff(x.owner, owner); diff != "" {
+		t.Fatalf("owners: -want +got\n%s", diff)
+	}
 	for _, it := range x.members {
 		if !it.waits(x.now) {
 			continue

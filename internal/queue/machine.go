@@ -264,6 +264,8 @@ func (m *Machine) apply(c Command) {
 		m.setAckTimeout(c.AckTimeout)
 		m.setBacklog(c.Backlog)
 		m.setSlow(c.Slow)
+	case Regroup:
+		m.regroup(c.Group)
 	case Pause:
 		m.pause(c.On)
 	case ClockSet:
