@@ -184,7 +184,7 @@ func (m *Machine) attach(c Attach) {
 	m.consumers = slices.Insert(m.consumers, at, k)
 	m.gather()
 	if m.o.Rebalance {
-		m.regroup("")
+		m.regroup("", nil)
 	}
 	if takesOver := k.Exclusive && k.Priority == alwaysExclusive; takesOver {
 		m.elect(k)
@@ -223,6 +223,9 @@ func (m *Machine) elect(best *Consumer) {
 	m.exclusive = best
 	for _, c := range m.consumers { // whom it was kept from may want it now
 		c.seen = [lanes]view{}
+	}
+	if best != nil {
+		m.regroup("", best)
 	}
 }
 

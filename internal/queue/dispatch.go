@@ -167,10 +167,10 @@ func (m *Machine) see(l *lane, c *Consumer, kind place, rank uint64) {
 // group has to be asked, and has used up what its selector may take of a turn.
 func (m *Machine) pick(it *Item, from uint64) (chosen *Consumer, some, sure bool) {
 	l := m.lanes[it.lane]
-	grouped := it.Group != "" && m.o.Grouped && m.exclusive == nil
+	grouped := it.Group != "" && m.o.Grouped
 	if g := m.group(it); g != nil {
 		taken := g.parked > 0 && it.heldUntil <= m.now
-		if !taken && grouped && g.owner != nil && !startsAnew(it) {
+		if !taken && g.owner != nil && !startsAnew(it) {
 			if g.owner.Selector != nil && m.exhausted(g.owner) {
 				return nil, true, false
 			}

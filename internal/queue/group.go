@@ -72,8 +72,8 @@ func (m *Machine) makeGroup(id string) *group {
 // none, or the producer says that it begins anew. It reports whether the consumer
 // is its owner only since now.
 func (m *Machine) bind(it *Item, c *Consumer) (first bool) {
-	if it.Group == "" || !m.o.Grouped || m.exclusive != nil {
-		return false // an exclusive consumer has everything, in order
+	if it.Group == "" || !m.o.Grouped {
+		return false
 	}
 	g := m.makeGroup(it.Group)
 	switch {
@@ -119,10 +119,11 @@ type Regroup struct{ Group string }
 
 func (Regroup) command() {}
 
-// regroup takes a group from its owner, or with "" all groups from theirs.
-func (m *Machine) regroup(id string) {
+// regroup takes a group from its owner, or with "" all groups from theirs, unless that is
+// the one that keeps its groups.
+func (m *Machine) regroup(id string, keeps *Consumer) {
 	for _, c := range m.consumers {
-		if len(c.owns) == 0 {
+		if c == keeps || len(c.owns) == 0 {
 			continue
 		}
 		has := c.holdsByGroup()

@@ -75,6 +75,7 @@ type groupTest struct {
 
 	rebalances bool
 	leaving    map[string]bool // groups that leave their owner once it has no member
+	elected    *Consumer       // the exclusive consumer, when the groups were last looked at for it
 }
 
 func newGroupTest(t *rapid.T) *groupTest {
@@ -136,6 +137,9 @@ func (x *groupTest) leave() {
 func (x *groupTest) delivered(e *Effect) {
 	it, to := x.members[e.Item.Position-1], e.Consumer.ID
 	x.leave()
+	if k := x.exclusive(); k != nil && k.ID != to {
+		x.t.Fatalf("%d went to %s, while %s is exclusive", it.position, to, k.ID)
+	}
 	if x.leaving[it.group] {
 		x.t.Fatalf("%d of %s was handed out while that leaves its owner", it.position, it.group)
 	}
@@ -153,7 +157,7 @@ func (x *groupTest) delivered(e *Effect) {
 			x.t.Fatalf("%d is not called the first of %s for %s", it.position, it.group, to)
 		case owner == "":
 			for _, k := range x.consumers {
-				if x.room(k) && x.owned(k.ID) < x.owned(to) && x.m.o.Window == DefaultWindow { // else it may not have come to look at it yet
+				if x.exclusive() == nil && x.room(k) && x.owned(k.ID) < x.owned(to) && x.m.o.Window == DefaultWindow { // else it may not have come to look at it yet
 					x.t.Fatalf("%s went to %s, which owns %d groups, not to %s, which owns %d", it.group, to, x.owned(to), k.ID, x.owned(k.ID))
 				}
 			}
@@ -177,6 +181,28 @@ func (x *groupTest) delivered(e *Effect) {
 	if has > e.Consumer.Prefetch {
 		x.t.Fatalf("%s has %d members of %s at a time", to, has, it.group)
 	}
+}
+
+// exclusive is the consumer that has everything; nil: there is none.
+func (x *groupTest) exclusive() *Consumer {
+	if i := slices.IndexFunc(x.consumers, func(k *Consumer) bool { return k.Exclusive }); i >= 0 {
+		return x.consumers[i]
+	}
+	return nil
+}
+
+// elect has the groups leave their owners where another consumer has everything from now on.
+func (x *groupTest) elect() {
+	k := x.exclusive()
+	if k != nil && k != x.elected {
+		for g, owner := range x.owner {
+			if owner != k.ID {
+				x.leaving[g] = true
+			}
+		}
+	}
+	x.elected = k
+	x.leave()
 }
 
 func (x *groupTest) owned(consumer string) (n int) {
@@ -216,11 +242,13 @@ func (x *groupTest) attach(t *rapid.T) {
 		t.Skip("enough")
 	}
 	x.made++
-	k := &Consumer{ID: fmt.Sprintf("c%d", x.made), Connection: fmt.Sprintf("n%d", x.made), Prefetch: rapid.IntRange(1, 3).Draw(t, "prefetch")}
+	k := &Consumer{ID: fmt.Sprintf("c%d", x.made), Connection: fmt.Sprintf("n%d", x.made), Prefetch: rapid.IntRange(1, 3).Draw(t, "prefetch"),
+		Exclusive: rapid.IntRange(0, 5).Draw(t, "exclusive") == 0}
 	x.consumers = append(x.consumers, k)
 	if x.rebalances {
 		x.takeFromOwners("")
 	}
+	x.elect()
 	x.apply(Attach{Consumer: k})
 }
 
@@ -262,6 +290,7 @@ func (x *groupTest) detach(t *rapid.T) {
 			}
 		}
 	}
+	x.elect()
 	x.apply(Detach{Consumer: k.ID, Last: -1, Cause: message.Closed})
 }
 
@@ -357,7 +386,11 @@ func (x *groupTest) check(t *rapid.T) {
 			continue
 		}
 		for _, k := range x.consumers {
-			if owner := x.owner[it.group]; x.room(k) && !x.leaving[it.group] && (it.group == "" || owner == "" || owner == k.ID) {
+			owner, leaving := x.owner[it.group], x.leaving[it.group]
+			if only := x.exclusive(); only != nil && only != k {
+				continue
+			}
+			if x.room(k) && !leaving && (it.group == "" || owner == "" || owner == k.ID) {
 				t.Fatalf("%d of %q waits although %s has room", it.position, it.group, k.ID)
 			}
 		}

@@ -79,9 +79,9 @@ func TestGroupCases(t *testing.T) {
 			[]Command{attach("a", only("JMSPriority = 0")), attach("b", only("JMSPriority = 9")),
 				Enqueue{Item: withPriority(groupedItem(1, "A", 0), 0)}, Enqueue{Item: withPriority(groupedItem(2, "A", 0), 9)}, Enqueue{Item: withPriority(groupedItem(3, "A", 0), 0)}},
 			[]string{"a 1 first", "b 2", "a 3"}},
-		"R-EXC-01 an exclusive consumer has all groups": {
-			[]Command{attach("a", nil), send(1, "A", 0), attach("b", func(c *Consumer) { c.Exclusive = true }), send(2, "A", 0), send(3, "B", 0)},
-			[]string{"a 1 first", "b 2", "b 3"}},
+		"R-EXC-01 an exclusive consumer has all groups, when their owners are done": {
+			[]Command{attach("a", nil), send(1, "A", 0), attach("b", func(c *Consumer) { c.Exclusive = true }), send(2, "A", 0), send(3, "B", 0), ack("a", 1)},
+			[]string{"a 1 first", "b 3 first", "b 2 first"}},
 		"the owner is full, and others are served meanwhile": {
 			[]Command{attach("a", func(c *Consumer) { c.Prefetch = 1 }), send(1, "A", 0), attach("b", nil), send(2, "A", 0), send(3, "", 0), ack("a", 1)},
 			[]string{"a 1 first", "b 3", "a 2"}},

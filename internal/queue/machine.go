@@ -265,7 +265,7 @@ func (m *Machine) apply(c Command) {
 		m.setBacklog(c.Backlog)
 		m.setSlow(c.Slow)
 	case Regroup:
-		m.regroup(c.Group)
+		m.regroup(c.Group, nil)
 	case Pause:
 		m.pause(c.On)
 	case ClockSet:
