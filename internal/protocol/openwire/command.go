@@ -35,7 +35,7 @@ func (s *session) carryOut(ds wire.DataStructure) error {
 	case *wire.ProducerInfo:
 		return s.answered(c, s.producerInfo(c))
 	case *wire.ConsumerInfo:
-		err = s.consumerInfo(c)
+		return s.answered(c, s.consumerInfo(c))
 	case *wire.ConsumerControl:
 		err = s.consumerControl(c)
 	case *wire.DestinationInfo:

@@ -11,9 +11,9 @@ import (
 )
 
 // consumerInfo opens a consumer, durable subscription or browser (OpenWire 10.1).
-// Its first dispatches may come before the answer; what a consumer of advisories is
-// told of at once does: a Java client waits for the answer, and refuses from then on to
-// send to a temporary destination that it does not know.
+// Its first dispatches may come before the answer. What a consumer of advisories is told
+// of at once does, and before what consumers get that the client opens, or opens again,
+// next: it refuses to answer to a temporary destination that it does not know.
 func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	if c.ConsumerID == nil {
 		return exceptionf(classJMS, "ConsumerInfo has no consumer id")
@@ -29,10 +29,8 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	if err != nil || from.IsZero() {
 		return exceptionf(classInvalidDestination, "consumer %s has no destination", c.ConsumerID)
 	}
-	done := s.later(&c.BaseCommand)
 	if s.client.consumers[*c.ConsumerID] != "" {
-		done(nil) // a replay after failover
-		return nil
+		return nil // a replay after failover
 	}
 	if err := s.room("consumers", len(s.client.consumers)); err != nil {
 		return err
@@ -71,11 +69,20 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 	}
 	s.client.consumers[*c.ConsumerID] = spec.ID
 	if s.server.o.Advisories.welcome(s.ctx, s.server.o.Broker, s.client.broker, spec) {
-		s.client.broker.SetPrefetch(s.ctx, spec.ID, spec.Prefetch, done) // as it is: what is answered behind the offers
-	} else {
-		done(nil)
+		s.handedOut(spec)
 	}
 	return nil
+}
+
+// handedOut waits until a consumer has been handed what was offered to it: a command that
+// changes nothing is answered behind that.
+func (s *session) handedOut(spec broker.ConsumerSpec) {
+	answered := make(chan struct{})
+	s.client.broker.SetPrefetch(s.ctx, spec.ID, spec.Prefetch, func(error) { close(answered) })
+	select {
+	case <-answered:
+	case <-s.ctx.Done():
+	}
 }
 
 // prefetch is the window that a consumer gets: what it is to have, within our

@@ -35,7 +35,7 @@ func (p *Poster) Send(ctx context.Context, to message.Destination, headers map[s
 	now := p.Clock.Now().UnixMilli()
 	id := fmt.Sprintf("ID:%s-%d-%d", p.Broker.Name(), now, p.sent.Add(1))
 	m := &message.Message{ID: message.ID{Producer: id + ":1:1", Sequence: 1}, Destination: to, Persistent: true, Priority: 4,
-		Timestamp: now, Format: message.OpenWire, Kind: message.TextBody, Body: wire.AppendTextBody(nil, text)}
+		Timestamp: now, BrokerInTime: now, Format: message.OpenWire, Kind: message.TextBody, Body: wire.AppendTextBody(nil, text)}
 	var properties wire.Map
 	var err error
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
