@@ -42,7 +42,7 @@ that stops their producers are listed once more: what counts, the limits, and ho
 producers wait for room.
 
 What a producer wants delivered later (AMQ_SCHEDULED_DELAY and its like) is in no queue
-before its time: GET /api/v1/scheduled of the broker lists it. Topics, and their subscribers
+before its time: 'nixie scheduled list' shows it. Topics, and their subscribers
 without a durable subscription, are listed by GET /api/v1/destinations.`
 
 func queueListCommand(e *env) *cobra.Command {

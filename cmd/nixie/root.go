@@ -78,7 +78,7 @@ to one that runs, at its admin address: http://127.0.0.1:8161, or the one given 
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; '%s --help' tells more", err, c.CommandPath())}
 	})
-	root.AddCommand(serveCommand(e), demoCommand(e), produceCommand(e), consumeCommand(e), queueCommand(e), dlqCommand(e), policyCommand(e), txCommand(e), connectionsCommand(e), configCommand(e), versionCommand(e))
+	root.AddCommand(serveCommand(e), demoCommand(e), produceCommand(e), consumeCommand(e), queueCommand(e), dlqCommand(e), policyCommand(e), txCommand(e), scheduledCommand(e), connectionsCommand(e), configCommand(e), versionCommand(e))
 	return root
 }
 

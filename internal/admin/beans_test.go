@@ -440,3 +440,38 @@ func TestSendTextMessage(t *testing.T) {
 		}
 	})
 }
+
+// The bean of scheduled messages lists and removes those that are next due in a time, to
+// the second.
+func TestJobsOfATime(t *testing.T) {
+	t.Parallel()
+	inHouse(t, nil, func(h *house) {
+		c := h.client()
+		for i := range 4 {
+			c.send("ORDERS", "x", func(m *message.Message) { m.Schedule = &message.Schedule{Delay: int64(i/2+1) * 60_000} })
+		}
+		const jobs = "org.apache.activemq:type=Broker,brokerName=localhost,service=JobScheduler,name=JMS"
+		count := func(v any) int { return len(v.(map[string]any)) }
+		next := h.value("/read/" + jobs + "/NextScheduleTime").(string)
+		if n := count(h.value("/read/" + jobs + "/AllJobs")); n != 4 {
+			h.t.Errorf("AllJobs: %d", n)
+		}
+		if n := count(h.value("/read/" + jobs + "/NextScheduleJobs")); n < 1 || n > 2 { // the two were not sent in the same millisecond, perhaps
+			h.t.Errorf("NextScheduleJobs: %d", n)
+		}
+		if n := count(h.exec(jobs, "getAllJobs", next, next).Value); n != 2 {
+			h.t.Errorf("getAllJobs: %d", n)
+		}
+		h.exec(jobs, "removeAllJobs(java.lang.String,java.lang.String)", "1999-01-01 00:00:00", next)
+		if n := count(h.value("/read/" + jobs + "/AllJobs")); n != 2 {
+			h.t.Errorf("AllJobs after some were removed: %d", n)
+		}
+		if s := h.exec(jobs, "getAllJobs", "now", next); s.Status != 400 {
+			h.t.Errorf("%+v", s)
+		}
+		h.exec(jobs, "removeAllJobs()")
+		if n := count(h.value("/read/" + jobs + "/NextScheduleJobs")); n != 0 {
+			h.t.Errorf("NextScheduleJobs when there are none: %d", n)
+		}
+	})
+}

@@ -95,9 +95,12 @@ func (s *surface) setPaused(r *http.Request, on bool) (any, error) {
 	return Paused{Queue: nameOf(queue), Paused: on, Was: was}, nil
 }
 
-// managed logs what someone did to a destination as a whole.
+// managed logs what someone did to a destination as a whole, or with "" to none.
 func (s *surface) managed(r *http.Request, what, dest string, more ...slog.Attr) {
 	user, _, _ := r.BasicAuth()
-	s.o.Log.LogAttrs(r.Context(), slog.LevelWarn, what, append([]slog.Attr{
-		slog.String("dest", dest), slog.String("by", user), slog.String("peer", r.RemoteAddr)}, more...)...)
+	attrs := []slog.Attr{slog.String("dest", dest), slog.String("by", user), slog.String("peer", r.RemoteAddr)}
+	if dest == "" {
+		attrs = attrs[1:]
+	}
+	s.o.Log.LogAttrs(r.Context(), slog.LevelWarn, what, append(attrs, more...)...)
 }

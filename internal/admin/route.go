@@ -38,6 +38,7 @@ func (s *surface) routes(metrics, beans http.Handler) http.Handler {
 	get("/api/v1/dead-letter-queues", s.deadLetterQueues)
 	get("/api/v1/queues/{queue}", s.queue)
 	get("/api/v1/scheduled", s.scheduled)
+	post("/api/v1/scheduled/remove", s.removeAllScheduled)
 	post("/api/v1/scheduled/{id}/remove", s.removeScheduled)
 	get("/api/v1/transactions", s.transactions)
 	post("/api/v1/transactions/{id}/commit", s.commitTransaction)

@@ -1,7 +1,10 @@
 package admin
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -33,6 +36,15 @@ type ScheduledMessage struct {
 	Fired        int64     `json:"fired"` // how often it was sent on
 	SizeBytes    int       `json:"sizeBytes"`
 	Headers      Headers   `json:"headers"`
+}
+
+// A RemoveScheduled is the request of /api/v1/scheduled/remove: all that wait, or those
+// that are next due in a time.
+type RemoveScheduled struct {
+	All bool `json:"all,omitempty"`
+	// From and Until bound when they are next due, both included; the zero value is no bound.
+	From  time.Time `json:"from,omitzero"`
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Removed is the reply of .../remove.
@@ -95,8 +107,37 @@ func (s *surface) removeScheduled(r *http.Request) (any, error) {
 	if err := query(r); err != nil {
 		return nil, err
 	}
-	if err := s.b.RemoveScheduled(r.Context(), r.PathValue("id")); err != nil {
+	id := r.PathValue("id")
+	if err := s.b.RemoveScheduled(r.Context(), id); err != nil {
 		return nil, err
 	}
+	s.managed(r, "scheduled message removed", "", slog.String("id", id))
 	return Removed{Removed: 1}, nil
+}
+
+// removeAllScheduled removes all of them, or those of a time.
+func (s *surface) removeAllScheduled(r *http.Request) (any, error) {
+	if err := query(r); err != nil {
+		return nil, err
+	}
+	var what RemoveScheduled
+	if err := decode(r, &what); err != nil && !errors.Is(err, errNoObject) {
+		return nil, err
+	}
+	if what.All == (!what.From.IsZero() || !what.Until.IsZero()) {
+		return nil, fmt.Errorf(`say which: {"all":true}, or those that are due "from" a time, "until" one, or both: %w`, message.ErrInvalid)
+	}
+	from, until := int64(0), int64(math.MaxInt64)
+	if !what.From.IsZero() {
+		from = what.From.UnixMilli()
+	}
+	if !what.Until.IsZero() {
+		until = what.Until.UnixMilli()
+	}
+	n, err := s.b.RemoveAllScheduled(r.Context(), from, until)
+	if err != nil {
+		return nil, err
+	}
+	s.managed(r, "scheduled messages removed", "", slog.Int("messages", n))
+	return Removed{Removed: n}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,24 @@ func TestScheduledMessagesAreListedAndRemoved(t *testing.T) {
 		h.get("/api/v1/scheduled", &page)
 		if page.Total != 2 {
 			t.Errorf("%d are left", page.Total)
+		}
+		var removed admin.Removed
+		h.post("/api/v1/scheduled/remove", fmt.Sprintf(`{"from":%q,"until":%q}`, got[0].Due.Format(time.RFC3339Nano), got[0].Due.Format(time.RFC3339Nano)), &removed)
+		if removed.Removed != 1 {
+			t.Errorf("%d removed that were due at one time", removed.Removed)
+		}
+		for i := range 300 {
+			c.send("ORDERS", "x", func(m *message.Message) { m.Schedule = &message.Schedule{Delay: int64(i+1) * 60_000} })
+		}
+		h.post("/api/v1/scheduled/remove", `{"all":true}`, &removed)
+		if h.get("/api/v1/scheduled", &page); removed.Removed != 301 || page.Total != 0 {
+			t.Errorf("%d removed, %d are left", removed.Removed, page.Total)
+		}
+		for _, bad := range []string{"", "{}", `{"all":true,"until":"2026-01-01T00:00:00Z"}`} {
+			h.refused(h.do(http.MethodPost, "/api/v1/scheduled/remove", bad), http.StatusBadRequest, "invalid")
+		}
+		if log := h.log.String(); !strings.Contains(log, "scheduled message removed") || !strings.Contains(log, "messages=301") {
+			t.Errorf("the log does not tell: %s", log)
 		}
 		for _, bad := range []string{"?after=x", "?after=-1-2", "?limit=0", "?until=1"} {
 			h.refused(h.do(http.MethodGet, "/api/v1/scheduled"+bad, ""), http.StatusBadRequest, "invalid")

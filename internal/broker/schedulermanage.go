@@ -292,3 +292,21 @@ func (b *Broker) RemoveScheduled(ctx context.Context, id string) error {
 	}
 	return <-removed
 }
+
+// RemoveAllScheduled deletes the scheduled messages that are next due in a time, Unix
+// milliseconds, both ends included, and tells how many there were.
+func (b *Broker) RemoveAllScheduled(ctx context.Context, from, until int64) (n int, err error) {
+	if b.scheduler == nil {
+		return 0, nil
+	}
+	removed := make(chan error, 1)
+	if err := b.scheduler.do(ctx, func() {
+		var err error
+		n, err = b.scheduler.removeAll(jobRange{from, until})
+		removed <- err
+	}); err != nil {
+		return 0, err
+	}
+	err = <-removed
+	return n, err
+}
