@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -422,6 +423,18 @@ func TestSendTextMessage(t *testing.T) {
 		want := map[string]any{"n": int32(42), "big": int64(1 << 40), "half": 0.5, "yes": true}
 		if d := cmp.Diff(want, properties); d != "" || m.Type != "t" || m.Priority != 7 || m.Persistent {
 			h.t.Errorf("sent %+v (-want +got):\n%s", m, d)
+		}
+		h.exec(queueBean+"ORDERS", "sendTextMessageWithProperties(java.lang.String)", "body=hello,JMSType=t,n=x=y,username=me,password=secret")
+		h.exec(queueBean+"ORDERS", "sendTextMessageWithProperties(java.lang.String,java.lang.String)", "JMSType=t;body=a,b", ";")
+		for i, d := range c.take() {
+			properties, err := openwire.Properties(d.Message)
+			want := []map[string]any{{"n": "x=y"}, nil}[i]
+			if body, bad := openwire.ShowBody(d.Message, 100); err != nil || bad != nil || d.Message.Type != "t" || !maps.Equal(properties, want) || body.Text != []string{"hello", "a,b"}[i] {
+				h.t.Errorf("as one text came %+v with %v: %v", d.Message, properties, err)
+			}
+		}
+		if s := h.exec(queueBean+"ORDERS", "sendTextMessageWithProperties", "hello"); s.Status != 400 {
+			h.t.Errorf("what is no name and value: %+v", s)
 		}
 		sent := time.Now()
 		h.exec(queueBean+"ORDERS", send, map[string]any{"AMQ_SCHEDULED_DELAY": "5000", "timeToLive": "60000", "n": 1}, "later")

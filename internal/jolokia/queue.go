@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nixiemq/nixie/internal/broker"
 	"github.com/nixiemq/nixie/internal/message"
@@ -226,11 +227,32 @@ func (l *look) sending(d message.Destination) []operation {
 			return l.o.Send(ctx, d, said, a[text].(string))
 		}
 	}
-	// The user and password of two of them are not looked at: whoever asks has logged in.
+	written := func(ctx context.Context, a []any) (any, error) {
+		separator := ","
+		if len(a) > 1 && a[1] != "" {
+			separator = a[1].(string)
+		}
+		said := map[string]any{}
+		for _, pair := range strings.Split(a[0].(string), separator) {
+			key, value, ok := strings.Cut(pair, "=")
+			if !ok {
+				return nil, badRequest("%q is no name=value", pair)
+			}
+			said[key] = value
+		}
+		text, _ := said["body"].(string)
+		for _, key := range []string{"body", "username", "password"} {
+			delete(said, key)
+		}
+		return l.o.Send(ctx, d, said, text)
+	}
+	// The user and password of some of them are not looked at: whoever asks has logged in.
 	return []operation{
 		{"sendTextMessage", []string{typString}, typString, send(-1, 0)},
 		{"sendTextMessage", []string{typMap, typString}, typString, send(0, 1)},
 		{"sendTextMessage", []string{typString, typString, typString}, typString, send(-1, 0)},
 		{"sendTextMessage", []string{typMap, typString, typString, typString}, typString, send(0, 1)},
+		{"sendTextMessageWithProperties", []string{typString}, typString, written},
+		{"sendTextMessageWithProperties", []string{typString, typString}, typString, written},
 	}
 }
