@@ -107,9 +107,10 @@ func TestWelcomeBeforeTheAnswer(t *testing.T) {
 		for n := range 3 {
 			owner.do(&wire.DestinationInfo{ConnectionID: owner.connection(), Destination: tempQueue(owner, n)})
 		}
-		late := h.client()
+		late := h.client() // with a window that is too small for all
 		late.next++
 		watch := tempWatch(late)
+		watch.PrefetchSize = 2
 		watch.BaseCommand = wire.BaseCommand{CommandID: late.next, ResponseRequired: true}
 		late.send(watch)
 		for n := range 3 {

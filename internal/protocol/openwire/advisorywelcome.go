@@ -10,14 +10,13 @@ import (
 
 // welcome tells a new consumer of what there is already, if it is one that wants
 // to know: of destinations, connections, consumers and producers (OpenWire 12). It
-// reports whether there was anything to tell. An offer fails only where the consumer
-// has gone again.
+// tells how much it offered. An offer fails only where the consumer has gone again.
 //
 // What goes meanwhile could be told of after its end was published; so what is gone
 // afterwards is taken back.
-func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec broker.ConsumerSpec) bool {
+func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec broker.ConsumerSpec) (offered int) {
 	if a == nil || !mayWatch(spec.Destination) {
-		return false
+		return 0
 	}
 	var told []broker.Event
 	for _, e := range a.present(b, spec.Destination) {
@@ -25,7 +24,7 @@ func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec b
 		told = append(told, e)
 	}
 	if len(told) == 0 {
-		return false
+		return 0
 	}
 	left := map[broker.Party]bool{}
 	for _, e := range a.present(b, spec.Destination) {
@@ -35,9 +34,10 @@ func (a *Advisories) welcome(ctx context.Context, b Broker, c Connection, spec b
 		if !left[partyOf(e)] {
 			e.Kind, e.Count = ended[e.Kind], 0
 			a.offer(ctx, c, spec.ID, e)
+			offered++
 		}
 	}
-	return true
+	return offered + len(told)
 }
 
 // ended is the event that ends what another began.

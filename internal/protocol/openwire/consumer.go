@@ -68,15 +68,19 @@ func (s *session) consumerInfo(c *wire.ConsumerInfo) error {
 		return exceptionIf(message.ErrNotFound, classInvalidDestination, exceptionIf(message.ErrInvalid, classInvalidDestination, err))
 	}
 	s.client.consumers[*c.ConsumerID] = spec.ID
-	if s.server.o.Advisories.welcome(s.ctx, s.server.o.Broker, s.client.broker, spec) {
-		s.handedOut(spec)
+	if n := s.server.o.Advisories.welcome(s.ctx, s.server.o.Broker, s.client.broker, spec); n > 0 {
+		s.handedOut(spec, n)
 	}
 	return nil
 }
 
-// handedOut waits until a consumer has been handed what was offered to it: a command that
-// changes nothing is answered behind that.
-func (s *session) handedOut(spec broker.ConsumerSpec) {
+// handedOut waits until a consumer has been handed what was offered to it. What a Java
+// client needs to know goes to it whatever its window, which is what it is again when the
+// answer comes.
+func (s *session) handedOut(spec broker.ConsumerSpec, offered int) {
+	if spec.Prefetch > 0 && onlyTemps(spec.Destination.Parts()) {
+		s.client.broker.SetPrefetch(s.ctx, spec.ID, spec.Prefetch+offered, nil)
+	}
 	answered := make(chan struct{})
 	s.client.broker.SetPrefetch(s.ctx, spec.ID, spec.Prefetch, func(error) { close(answered) })
 	select {
