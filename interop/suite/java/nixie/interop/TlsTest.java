@@ -172,8 +172,12 @@ class TlsTest {
     /** An attempt that must fail soon, with a line in the log that says why, or soon has it. */
     private static void refused(ActiveMQSslConnectionFactory f, String remedy) throws Exception {
         assertThrows(JMSException.class, () -> {
-            Connection c = f.createConnection();
-            Client.abandon(c);
+            Connection c = f.createConnection(); // which does not ask the broker anything yet
+            try {
+                c.start();
+            } finally {
+                Client.abandon(c);
+            }
         });
         Mail.await(remedy + " in the log", () -> broker.tail(1000).contains(remedy));
     }
