@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -248,6 +249,7 @@ func TestATransactionHasTooManyCopies(t *testing.T) {
 				t.Errorf("%d messages: %v", n, err)
 			}
 		}
+		synctest.Wait() // the copies reach each subscription behind the answer
 		for _, s := range h.broker.Subscriptions() {
 			if s.Messages != 20 {
 				t.Errorf("subscription %s has %d messages", s.Subscription, s.Messages)
