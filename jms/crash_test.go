@@ -107,10 +107,10 @@ func TestCountsSurviveCrashes(t *testing.T) {
 		"over fail-overs, all modes":                {clientLimit: 3, failover: true, modes: all},
 		"over fail-overs, the broker's limit":       {clientLimit: 1, policy: brokerPolicy(2, 20*time.Millisecond), failover: true, modes: transacted},
 		"priorities and selectors":                  {clientLimit: 2, sorted: true, modes: all},
-		"priorities and selectors, over fail-overs": {clientLimit: 3, sorted: true, failover: true, modes: all},
+		"priorities and selectors, over fail-overs": {clientLimit: 3, sorted: true, failover: true, options: "jms.messagePrioritySupported=true", modes: all},
 		"delays and selectors":                      {clientLimit: 0, policy: brokerPolicy(3, 70*time.Millisecond), sorted: true, modes: all},
 		"redelivery that does not block":            {clientLimit: 3, options: "jms.nonBlockingRedelivery=true", modes: all},
-		"messages of a transaction by themselves":   {clientLimit: 2, options: "jms.transactedIndividualAck=true", modes: all},
+		"messages of a transaction by themselves":   {clientLimit: 2, options: "jms.transactedIndividualAck=true", failover: true, modes: all},
 		"durable subscriptions, the broker's limit": {clientLimit: 0, policy: brokerPolicy(2, 20*time.Millisecond), durable: true, modes: transacted},
 	} {
 		t.Run(name, func(t *testing.T) {

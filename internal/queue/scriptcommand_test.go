@@ -275,6 +275,9 @@ func (s *script) cmdRollback(a *args) {
 	if a.has("lost") {
 		c.Cause = message.ConnectionLost
 	}
+	if a.has("stopped") {
+		c.Cause = message.BrokerStopped
+	}
 	c.TakeBack = a.has("take-back")
 	s.settled(c.Tx)
 	s.apply(c)

@@ -45,13 +45,20 @@ func (m *Machine) committed(it *Item) {
 func (m *Machine) rollBack(it *Item, c Settle) {
 	it.tx = ""
 	f := m.failure(it, c.Cause, c.Text)
-	counted := m.signal(it, f)
+	ours := c.Cause == message.BrokerStopped // no application has failed
+	counted := !ours && m.signal(it, f)
 	if it.place == limbo {
 		m.unpark(it)
+		if ours {
+			it.suspect()
+		}
 		m.decide(it, f, counted)
 		return
 	}
 	it.consumer.narrow(1)
+	if ours {
+		return // and gone is its consumer next
+	}
 	if c.TakeBack {
 		it.consumer.release(it)
 		m.decide(it, f, counted)
