@@ -69,7 +69,7 @@ func TestBoundedListenerWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := &fakeListener{conns: make(chan net.Conn, 2), closed: make(chan struct{})}
 		l := newBoundedListener(inner, 1)
-		var accepted []net.Conn
+		accepted := make(chan net.Conn, 2)
 		ended := make(chan error, 1)
 		go func() {
 			for {
@@ -78,7 +78,7 @@ func TestBoundedListenerWaitsForRoom(t *testing.T) {
 					ended <- err
 					return
 				}
-				accepted = append(accepted, c)
+				accepted <- c
 			}
 		}()
 		for range 2 {
@@ -90,14 +90,15 @@ func TestBoundedListenerWaitsForRoom(t *testing.T) {
 		if len(accepted) != 1 {
 			t.Fatalf("%d connections are open, and there is room for one", len(accepted))
 		}
+		first := <-accepted
 		for range 2 { // once more does no harm
-			if err := accepted[0].Close(); err != nil {
+			if err := first.Close(); err != nil {
 				t.Error(err)
 			}
 		}
 		synctest.Wait()
-		if len(accepted) != 2 {
-			t.Fatalf("%d connections were accepted, and the first is closed", len(accepted))
+		if len(accepted) != 1 {
+			t.Fatalf("%d connections were accepted after the first, which is closed", len(accepted))
 		}
 		if err := l.Close(); err != nil {
 			t.Error(err)
