@@ -52,6 +52,9 @@ type Queue struct {
 	Temporary bool   `json:"temporary,omitempty"`
 	// Paused says that it hands out nothing until it is resumed.
 	Paused bool `json:"paused,omitempty"`
+	// Selectors are those of consumers that it has had, where they are remembered; "" for
+	// one without.
+	Selectors []string `json:"selectors,omitempty"`
 	Counts
 	// Limit tells how far it is from the limit that stops its producers; nil: it has none.
 	Limit *Limit `json:"limit,omitempty"`
@@ -120,7 +123,7 @@ func countsOf(st *broker.QueueStatus) Counts {
 }
 
 func queueOf(st *broker.QueueStatus) Queue {
-	return Queue{Name: nameOf(st.Name), Temporary: st.Name.IsTemporary(), Paused: st.Paused, Counts: countsOf(st), Limit: limitOf(st.Limit)}
+	return Queue{Name: nameOf(st.Name), Temporary: st.Name.IsTemporary(), Paused: st.Paused, Selectors: st.Selectors, Counts: countsOf(st), Limit: limitOf(st.Limit)}
 }
 
 // tempQueue is what stands before the name of a temporary queue.

@@ -20,7 +20,8 @@ type QueueStatus struct {
 	Messages     int64 // in it, also those out at consumers
 	Bytes        int64 // of those that outlive the process
 	Durable      bool
-	Paused       bool // it hands out nothing
+	Paused       bool     // it hands out nothing
+	Selectors    []string // that are remembered of consumers of a queue
 	Stats        queue.Stats
 	Limit        *LimitStatus // of a queue; nil: it has none
 }
@@ -113,6 +114,7 @@ func (d *destination) status() QueueStatus {
 	st.Bytes = d.b.o.Records.Count(d.id).Bytes
 	if d.sub == nil {
 		st.Limit, st.Paused = d.b.Limit(d.name), d.b.isPaused(d.name)
+		st.Selectors = textsOf(d.b.rememberedAt(d.name))
 	}
 	return st
 }

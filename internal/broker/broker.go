@@ -14,6 +14,7 @@ import (
 	"github.com/nixiemq/nixie/internal/queue"
 	"github.com/nixiemq/nixie/internal/records"
 	"github.com/nixiemq/nixie/internal/schedule"
+	"github.com/nixiemq/nixie/internal/selector"
 )
 
 // A Broker holds destinations and connections. It is safe for concurrent use.
@@ -63,11 +64,12 @@ type Broker struct {
 	queues        map[message.Destination]*destination
 	topics        map[message.Destination]*atomic.Int64 // how many messages were sent to each
 	subscriptions []*subscription
-	routes        map[message.Destination]route        // of topics, until a subscription comes or goes
-	ended         endings                              // what destinations had counted that are no more
-	virtual       map[virtualKey][]message.Destination // queues of virtual topics, until a queue comes or goes
-	lost          map[message.Destination]bool         // queues that are to be opened anew
-	paused        map[message.Destination]bool         // queues that hand out nothing
+	routes        map[message.Destination]route                // of topics, until a subscription comes or goes
+	ended         endings                                      // what destinations had counted that are no more
+	virtual       map[virtualKey][]message.Destination         // queues of virtual topics, until a queue comes or goes
+	lost          map[message.Destination]bool                 // queues that are to be opened anew
+	paused        map[message.Destination]bool                 // queues that hand out nothing
+	selectors     map[message.Destination][]*selector.Selector // of consumers that queues have had, the oldest first; a list is not changed
 	connections   map[string]*Connection
 	clientIDs     map[string]*Connection
 	patterns      map[*consumer]bool // queue consumers that attach to queues yet to come
@@ -113,6 +115,7 @@ func New(o Options) (*Broker, error) {
 		virtual:     map[virtualKey][]message.Destination{},
 		lost:        map[message.Destination]bool{},
 		paused:      map[message.Destination]bool{},
+		selectors:   map[message.Destination][]*selector.Selector{},
 		connections: map[string]*Connection{},
 		clientIDs:   map[string]*Connection{},
 		patterns:    map[*consumer]bool{},
@@ -212,6 +215,9 @@ func (b *Broker) reopen(i records.QueueInfo) (*destination, error) {
 	}
 	d := b.newDestination(i.Destination, nil, i.ID, true)
 	if err := d.restore(); err != nil {
+		return nil, err
+	}
+	if err := b.recallSelectors(i); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
@@ -373,6 +379,7 @@ func (b *Broker) dropQueue(ctx context.Context, d *destination, unused bool) err
 	b.mu.Lock()
 	b.temps.remove(d.name)
 	delete(b.paused, d.name)
+	delete(b.selectors, d.name)
 	b.mu.Unlock()
 	return b.discard(d)
 }

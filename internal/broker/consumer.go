@@ -304,8 +304,10 @@ func (k *consumer) attach(d *destination, sel *selector.Selector) error {
 	}
 	if err != nil {
 		k.leave(d)
+		return err
 	}
-	return err
+	k.c.b.rememberSelector(d, sel)
+	return nil
 }
 
 // leave forgets a destination that did not take the consumer.

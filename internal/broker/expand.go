@@ -215,13 +215,12 @@ func (x *expansion) virtual(topic message.Destination, m *message.Message) error
 	return nil
 }
 
-// wantedAt reports whether a consumer of the queue selects the message.
+// wantedAt reports whether a consumer of the queue selects the message, or one that is
+// remembered.
 func (b *Broker) wantedAt(name message.Destination, m *message.Message) bool {
+	selects := func(s *selector.Selector) bool { return b.selects(s, m) }
 	d := b.known(name)
-	if d == nil {
-		return false
-	}
-	return slices.ContainsFunc(d.selectors(), func(s *selector.Selector) bool { return b.selects(s, m) })
+	return d != nil && slices.ContainsFunc(d.selectors(), selects) || slices.ContainsFunc(b.rememberedAt(name), selects)
 }
 
 // deliver adds the copies that a queue, or a topic's subscriptions, get.

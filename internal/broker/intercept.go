@@ -18,6 +18,8 @@ type Interceptors struct {
 	Filters []Filter
 	// Mirrors are wire taps on all queues.
 	Mirrors []Mirror
+	// Memory is of what selector aware virtual topics ask for.
+	Memory SelectorMemory
 }
 
 // A Filter lets into a queue what its selector selects (the filter of a queue of
@@ -36,8 +38,8 @@ type VirtualTopic struct {
 	// Name is the pattern of the topics.
 	Name            string
 	Prefix, Postfix string // of the queues, such as "Consumer.*."
-	// SelectorAware leaves out queues of which no consumer selects the message; a
-	// queue without consumers gets nothing.
+	// SelectorAware leaves out queues of which no consumer selects the message, also
+	// none that is remembered (SelectorMemory); a queue without consumers gets nothing.
 	SelectorAware bool
 	// KeepDestination leaves the topic as the copies' destination, instead of the
 	// queue with the topic as the original one (R-VT-02).
@@ -75,6 +77,7 @@ type interceptors struct {
 	composites []composite
 	filters    map[message.Destination]*selector.Selector
 	mirrors    []Mirror
+	memory     SelectorMemory
 }
 
 type composite struct {
@@ -84,7 +87,7 @@ type composite struct {
 
 // compile checks what can be checked before a message comes.
 func (i Interceptors) compile() (*interceptors, error) {
-	c := &interceptors{virtual: i.VirtualTopics, mirrors: i.Mirrors}
+	c := &interceptors{virtual: i.VirtualTopics, mirrors: i.Mirrors, memory: i.Memory}
 	for _, v := range i.VirtualTopics {
 		if v.Name == "" || v.Prefix+v.Postfix == "" {
 			return nil, fmt.Errorf("virtual topic %q has no name, or neither prefix nor postfix: %w", v.Name, message.ErrInvalid)

@@ -38,6 +38,7 @@ func (b *Broker) Reload(ctx context.Context, r Reload) error {
 	if err := b.makeAll(r.Destinations); err != nil {
 		return err
 	}
+	b.rememberSelectors()
 	select {
 	case <-answered:
 		return nil

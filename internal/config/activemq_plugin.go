@@ -34,7 +34,7 @@ var pluginsPart = &part{name: "plugins", fate: accepted, children: []*part{
 	leftOutPlugin("openTelemetryPlugin", "messages are not traced; the story of each tells of its attempts"), // ActiveMQ 6.3
 	leftOutPlugin("traceBrokerPathPlugin", "messages carry no property with the brokers they passed; there is only this one"),
 	leftOutPlugin("destinationsPlugin", "destinations are remembered in any case"),
-	refusedPlugin("virtualSelectorCacheBrokerPlugin", "selectors of consumers that are away are not remembered, so that a selectorAware virtual topic would leave their messages out; remove it, and selectorAware with it"),
+	selectorCachePart,
 	leftOutPlugin("runtimeConfigurationPlugin", "the file is read again when the broker is told to (see docs/operations.md), not by itself"),
 }}
 
@@ -109,6 +109,28 @@ func (w *walker) timeStamping(e *element) {
 	w.intBetween(e, "ttlCeiling", 0, math.MaxInt64, func(n int64) { p.TTLCeiling = redelivery.FromMillis(n) })
 	w.bool(e, "futureOnly", &p.FutureOnly)
 	w.cfg.TimeStamping = p
+}
+
+// selectorCachePart is the plugin that remembers selectors of consumers that are away.
+var selectorCachePart = &part{
+	name: "virtualSelectorCacheBrokerPlugin", fate: honoured, role: roleSelectorCache,
+	attrs: []attr{
+		{"persistFile", text, "", leftOut, "selectors are kept in the store. The file is Java's own serialization, and is not read: those that are in it count again once their consumers have come"},
+		{"singleSelectorPerDestination", boolean, "", honoured, ""},
+		{"ignoreWildcardSelectors", boolean, "", honoured, ""},
+	},
+}
+
+// selectorCache reads a virtualSelectorCacheBrokerPlugin.
+func (w *walker) selectorCache(e *element) {
+	if w.cfg.SelectorCache != nil {
+		w.fail(e.at("is the second virtualSelectorCacheBrokerPlugin; remove one"))
+		return
+	}
+	p := &SelectorCache{Source: e.source()}
+	w.bool(e, "singleSelectorPerDestination", &p.SingleSelectorPerDestination)
+	w.bool(e, "ignoreWildcardSelectors", &p.IgnoreWildcardSelectors)
+	w.cfg.SelectorCache = p
 }
 
 // persistency reads a forcePersistencyModeBrokerPlugin, whose flag is false by

@@ -98,6 +98,8 @@ type Config struct {
 	Discarding *DiscardingPlugin
 	// TimeStamping is the timeStampingBrokerPlugin; nil: there is none.
 	TimeStamping *TimeStamping
+	// SelectorCache is the virtualSelectorCacheBrokerPlugin; nil: there is none.
+	SelectorCache *SelectorCache
 	// ForcePersistent makes every message that clients send persistent, or none;
 	// nil: they stay as their senders made them.
 	ForcePersistent *bool

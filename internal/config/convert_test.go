@@ -41,6 +41,7 @@ var placeless = []cmp.Option{
 	cmpopts.IgnoreFields(RedeliveryEntry{}, "Settings"),
 	cmpopts.IgnoreFields(DiscardingPlugin{}, "Source", "Settings"),
 	cmpopts.IgnoreFields(TimeStamping{}, "Source"),
+	cmpopts.IgnoreFields(SelectorCache{}, "Source"),
 	cmpopts.IgnoreFields(VirtualTopic{}, "Source"),
 	cmpopts.IgnoreFields(CompositeDestination{}, "Source"),
 	cmpopts.IgnoreFields(MirroredQueues{}, "Source"),
@@ -353,6 +354,9 @@ func anyConfig(t *rapid.T) *Config {
 			c.DeadLetterQueues = append(c.DeadLetterQueues, d)
 		}
 	})
+	if some("selector cache") {
+		c.SelectorCache = &SelectorCache{SingleSelectorPerDestination: some("single"), IgnoreWildcardSelectors: some("wild")}
+	}
 	if some("interceptors") {
 		c.Interceptors = &Interceptors{}
 		listing("virtual topics", func() {

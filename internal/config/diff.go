@@ -69,6 +69,7 @@ var live = map[string]func(*Config) []fact{
 	"Destinations":     destinationFacts,
 	"DeadLetterQueues": nil, // told with Destinations
 	"Interceptors":     interceptorFacts,
+	"SelectorCache":    selectorCacheFacts,
 	"Cluster":          clusterFacts,
 	"Certificates":     certificateFacts, // and what is in the files
 	"Access":           accessFacts,      // while there is one before and after
@@ -340,6 +341,17 @@ func interceptorFacts(c *Config) []fact {
 	}
 	slices.SortStableFunc(facts, func(a, b fact) int { return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.setting, b.setting)) })
 	return facts
+}
+
+func selectorCacheFacts(c *Config) []fact {
+	p := c.SelectorCache
+	if p == nil {
+		return nil
+	}
+	const part = "virtualSelectorCacheBrokerPlugin"
+	return []fact{{part: part, value: present, source: p.Source},
+		{part: part, setting: "ignoreWildcardSelectors", value: fmt.Sprint(p.IgnoreWildcardSelectors), source: p.Source},
+		{part: part, setting: "singleSelectorPerDestination", value: fmt.Sprint(p.SingleSelectorPerDestination), source: p.Source}}
 }
 
 // lowered is a field's name as people read it: with a small letter.

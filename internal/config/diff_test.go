@@ -116,6 +116,11 @@ func TestDiff(t *testing.T) { // issue 3, item 10
 			broker(virtual(`<compositeQueue name="F"><forwardTo><queue physicalName="A"/><filteredDestination selector="a=1" topic="B"/></forwardTo></compositeQueue>`)),
 			[]string{"compositeQueue F forwardTo: queue://A (f:3) → queue://A, topic://B if a=1 (f:3)"},
 		},
+		"remembered selectors": {
+			broker(`<plugins>`, `<virtualSelectorCacheBrokerPlugin/>`, `</plugins>`),
+			broker(`<plugins>`, `<virtualSelectorCacheBrokerPlugin ignoreWildcardSelectors="true"/>`, `</plugins>`),
+			[]string{"virtualSelectorCacheBrokerPlugin ignoreWildcardSelectors: false (f:3) → true (f:3)"},
+		},
 		"mirrored queues": {
 			broker(`<destinationInterceptors>`, `<mirroredQueue/>`, `</destinationInterceptors>`),
 			broker(`<destinationInterceptors>`, `<mirroredQueue/>`, `<virtualDestinationInterceptor/>`, `<mirroredQueue prefix="" postfix=".seen"/></destinationInterceptors>`),

@@ -179,6 +179,9 @@ func describeRest(b *strings.Builder, c *Config) {
 	for _, d := range c.Destinations {
 		fmt.Fprintf(b, "destination %s marked=%t\n", d, slices.Contains(c.DeadLetterQueues, d))
 	}
+	if c.SelectorCache != nil {
+		fmt.Fprintf(b, "selector cache %+v\n", *c.SelectorCache)
+	}
 	if c.Interceptors != nil {
 		fmt.Fprintf(b, "interceptors %d\n", len(c.Interceptors.VirtualTopics)+len(c.Interceptors.Composites))
 		for _, v := range c.Interceptors.VirtualTopics {

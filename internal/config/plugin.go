@@ -20,6 +20,20 @@ type DiscardingPlugin struct {
 	Source string
 }
 
+// A SelectorCache remembers what consumers of the queues of selector aware virtual topics
+// have selected, so that these get it also while the consumers are away: ActiveMQ's
+// virtualSelectorCacheBrokerPlugin.
+type SelectorCache struct {
+	// SingleSelectorPerDestination remembers the last selector of a queue alone, beside
+	// that there were consumers without one; default false.
+	SingleSelectorPerDestination bool
+	// IgnoreWildcardSelectors remembers no selector with a LIKE that has a wildcard;
+	// default false.
+	IgnoreWildcardSelectors bool
+	// Source is "FILE:LINE".
+	Source string
+}
+
 // TimeStamping sets JMSTimestamp and JMSExpiration of what clients send by the
 // broker's clock: ActiveMQ's timeStampingBrokerPlugin. A message without a time
 // stamp is left alone.

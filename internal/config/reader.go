@@ -52,6 +52,8 @@ func (w *walker) read(r role, e *element) {
 		w.composite(e)
 	case roleDiscarding:
 		w.discarding(e)
+	case roleSelectorCache:
+		w.selectorCache(e)
 	case roleTimeStamping:
 		w.timeStamping(e)
 	case rolePersistency:

@@ -31,6 +31,7 @@ const (
 	roleComposite
 	roleDiscarding
 	roleTimeStamping
+	roleSelectorCache
 	rolePersistency
 	roleAuthentication
 	roleJAAS

@@ -55,6 +55,7 @@ func (y yamlReader) top() []yamlKey {
 		y.virtualTopics("virtualTopics").says("Topics whose messages also go to queues of their applications; default VirtualTopic.>. An empty list: none."),
 		y.composites("compositeDestinations").says("Destinations that hand what is sent to them on to others."),
 		y.queueFilters("queueFilters").says("Queues that take only some of what is sent to them; the rest is dropped."),
+		y.selectorCache("selectorCache").says("Remember what consumers of queues of virtual topics with selectorAware select, and give these queues that also while the consumers are away, as ActiveMQ's virtualSelectorCacheBrokerPlugin; absent: nothing is remembered."),
 		y.mirroredQueues("mirroredQueues").says("Topics that get what is sent to all queues, as ActiveMQ's mirroredQueue; default none."),
 		y.access("access").says("Who clients are and what they may do; absent: nobody is asked."),
 	}

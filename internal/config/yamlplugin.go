@@ -85,6 +85,16 @@ func (y yamlReader) timeStamping(name string) yamlKey {
 	}, func(_ string, node ast.Node, p *TimeStamping) { p.Source = y.source(first(node)) })
 }
 
+// selectorCache remembers selectors of consumers that are away.
+func (y yamlReader) selectorCache(name string) yamlKey {
+	return section(y, name, &y.cfg.SelectorCache, func() *SelectorCache { return &SelectorCache{} }, func(y yamlReader, p *SelectorCache) []yamlKey {
+		return []yamlKey{
+			y.flag("singleSelectorPerDestination", &p.SingleSelectorPerDestination).says("Remember the last selector of a queue alone, beside that there were consumers without one; default false."),
+			y.flag("ignoreWildcardSelectors", &p.IgnoreWildcardSelectors).says("Remember no selector with a LIKE that has a wildcard; default false."),
+		}
+	}, func(_ string, node ast.Node, p *SelectorCache) { p.Source = y.source(first(node)) })
+}
+
 // A madeAtStart is one element of destinations.
 type madeAtStart struct {
 	destination message.Destination

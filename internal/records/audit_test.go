@@ -102,6 +102,9 @@ func (a *audit) record(of kind, transient bool, k []byte, f *reader) bool {
 	case kindQueue:
 		a.queues[QueueID(binary.BigEndian.Uint32(k))] = true
 		return decodeQueue(f, &QueueInfo{})
+	case kindSelectors:
+		_, ok := decodeSelectors(f)
+		return ok
 	case kindMark:
 		return decodeMark(f, func(uint64, message.HandOut) {})
 	case kindProducer:

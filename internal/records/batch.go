@@ -40,17 +40,18 @@ type largeBody struct {
 type eventKind uint8
 
 const (
-	eventPutQueue   eventKind = iota
-	eventDropQueue            // delete what the queue may have
-	eventCount                // add n entries of size bytes in all; of the body seq, where n is above 0
-	eventFloor                // raise the floor of a lane to seq
-	eventShare                // add n references to a body
-	eventShareFresh           // the same for a body that this batch puts, or unstages
-	eventRelease              // take one reference from a body of size
-	eventFree                 // delete a large body of size
-	eventStage                // a body of size is staged
-	eventUnstage              // it is permanent now
-	eventDropStaged           // delete it
+	eventPutQueue     eventKind = iota
+	eventPutSelectors           // of a queue that may be no more
+	eventDropQueue              // delete what the queue may have
+	eventCount                  // add n entries of size bytes in all; of the body seq, where n is above 0
+	eventFloor                  // raise the floor of a lane to seq
+	eventShare                  // add n references to a body
+	eventShareFresh             // the same for a body that this batch puts, or unstages
+	eventRelease                // take one reference from a body of size
+	eventFree                   // delete a large body of size
+	eventStage                  // a body of size is staged
+	eventUnstage                // it is permanent now
+	eventDropStaged             // delete it
 )
 
 // An event is one thing decided at the hand-over.
@@ -198,6 +199,13 @@ func (b *Batch) PutQueue(i QueueInfo) {
 	k := b.queueKey(false, kindQueue, i.ID)
 	b.put(k, appendQueue(b.value(queueRoom(&i)), &i), false)
 	b.event(event{kind: eventPutQueue, queue: i.ID})
+}
+
+// PutSelectors stores the selectors of consumers that a queue has had, in place of those
+// before. They are found in its QueueInfo at the next start.
+func (b *Batch) PutSelectors(q QueueID, all []string) {
+	b.put(b.queueKey(false, kindSelectors, q), appendSelectors(b.value(selectorsRoom(all)), all), false)
+	b.event(event{kind: eventPutSelectors, queue: q})
 }
 
 // DropQueue deletes everything of a queue but bodies and stories: those of its

@@ -188,6 +188,10 @@ func (r *Records) applyLocked(b *Batch, e *event) {
 	case eventPutQueue:
 		r.queueLocked(e.queue).durable = true
 		r.dropped.remove(e.queue)
+	case eventPutSelectors:
+		if r.dropped.has(e.queue) {
+			b.strayTo(e.queue)
+		}
 	case eventDropQueue:
 		r.dropQueueLocked(b, e.queue)
 	case eventCount:
@@ -295,6 +299,7 @@ func (r *Records) dropQueueLocked(b *Batch, q QueueID) {
 func (b *Batch) deleteQueue(q QueueID) {
 	b.physical.Delete(b.queueKey(false, kindQueue, q))
 	b.physical.Delete(b.queueKey(false, kindCounter, q))
+	b.physical.Delete(b.queueKey(false, kindSelectors, q))
 	for _, of := range []kind{kindEntry, kindCounts, kindDue, kindExpiry, kindMark, kindProducer, kindFloor} {
 		b.deleteOf(false, of, q)
 	}
@@ -305,6 +310,13 @@ func (b *Batch) deleteOf(transient bool, of kind, q QueueID) {
 	b.physical.DeleteRange(lo, successor(lo))
 }
 
+// strayTo has all deleted that the batch adds to a queue which is no more.
+func (b *Batch) strayTo(q QueueID) {
+	if c := &b.commit; !slices.Contains(c.strays, q) {
+		c.strays = append(c.strays, q)
+	}
+}
+
 // strayLocked drops an entry that is added to a queue which is no more: that of a
 // transaction, perhaps, which was about to be committed when the queue was removed. It
 // reports whether this is the batch's first change of a body's references.
@@ -312,9 +324,7 @@ func (r *Records) strayLocked(b *Batch, e *event) (first bool) {
 	if e.n < 0 {
 		return false // it went with the queue
 	}
-	if c := &b.commit; !slices.Contains(c.strays, e.queue) {
-		c.strays = append(c.strays, e.queue)
-	}
+	b.strayTo(e.queue)
 	if !e.shared {
 		b.deleteBody(false, e.seq, e.size, r.chunk)
 		return false

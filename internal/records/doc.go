@@ -34,6 +34,7 @@
 //	l story number        attempt: a line of a message's story        Put, Delete
 //	h q id                hand-out mark: positions handed out         Put, Delete
 //	u q producer          last sequence of a producer                 Put, Delete
+//	o q                   selectors of the consumers of a queue       Put, Delete
 //	n q                   messages and bytes, by lane                 Put, once a batch
 //	f q lane              floor: no live entry is below               Put, and DeleteRange of what was
 //	s q time lane pos     entry by when it is due                     Put, Delete

@@ -139,6 +139,7 @@ func fullQueue(id QueueID) QueueInfo {
 	return QueueInfo{
 		ID: id, Destination: message.Destination{Kind: message.Topic, Name: "PRICES.>"}, ClientID: "client-1", Subscription: "sub",
 		Selector: "price > 3", NoLocal: true, DeadLetters: true, Created: 1780000000000,
+		Selectors: []string{"", "price > 3"},
 	}
 }
 

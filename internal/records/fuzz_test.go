@@ -20,6 +20,10 @@ var again = map[kind]func(f []byte) []byte{
 		var i QueueInfo
 		return valid(decodeQueue(&reader{b: f}, &i), func() []byte { return appendQueue(nil, &i) })
 	},
+	kindSelectors: func(f []byte) []byte {
+		all, ok := decodeSelectors(&reader{b: f})
+		return valid(ok, func() []byte { return appendSelectors(nil, all) })
+	},
 	kindEntry: func(f []byte) []byte {
 		var e message.Entry
 		return valid(decodeEntry(&reader{b: f}, &e), func() []byte { return must(appendEntry(nil, &e)) })

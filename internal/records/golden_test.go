@@ -26,6 +26,7 @@ var goldenKeys = map[string][]byte{
 	"queue":             appendQueueKey(nil, false, kindQueue, 7),
 	"queue-plain":       appendQueueKey(nil, false, kindQueue, 8),
 	"set-aside":         append([]byte{byte(kindAside)}, appendEntryKey(nil, false, kindEntry, 7, 5, 9)...),
+	"selectors":         appendQueueKey(nil, false, kindSelectors, 7),
 	"entry":             appendEntryKey(nil, false, kindEntry, 7, 2, 12),
 	"entry-plain":       appendEntryKey(nil, false, kindEntry, 7, 5, 11),
 	"entry-transient":   appendEntryKey(nil, true, kindEntry, 7, 5, 13),
@@ -88,6 +89,7 @@ func goldenShard(t *testing.T) store.Shard {
 		b.PutQueue(fullQueue(7))
 		b.PutQueue(plainQueue(8))
 		b.setAside(appendEntryKey(nil, false, kindEntry, 7, 5, 9), []byte("what was there"), true)
+		b.PutSelectors(7, fullQueue(7).Selectors)
 		b.PutMessage(10, m, 3)
 		b.PutMessage(11, plain, 1)
 		b.PutTransientMessage(13, plain)

@@ -30,6 +30,7 @@ const (
 	kindPrepared  kind = 'p'
 	kindPart      kind = 'i'
 	kindAside     kind = 'z'
+	kindSelectors kind = 'o'
 	kindTransient kind = 't'
 )
 
@@ -40,6 +41,7 @@ var kindNames = map[kind]string{
 	kindCounter: "counter", kindFloor: "floor", kindJob: "job", kindJobDue: "due job", kindJobID: "job id",
 	kindPrepared: "prepared transaction", kindPart: "prepared part",
 	kindDue: "due", kindExpiry: "expiry", kindAside: "set aside",
+	kindSelectors: "selectors",
 }
 
 // keyBytes is room for any key but that of a producer.
@@ -127,7 +129,7 @@ func describe(k []byte) string {
 		if n == 14 {
 			text += fmt.Sprintf(" (queue %d, lane %d, position %d)", queueAt(rest), rest[5], uint64At(rest, 6))
 		}
-	case kindQueue, kindMark, kindProducer, kindCounter, kindFloor, kindDue, kindExpiry:
+	case kindQueue, kindSelectors, kindMark, kindProducer, kindCounter, kindFloor, kindDue, kindExpiry:
 		if n >= 5 {
 			text += fmt.Sprintf(" (queue %d)", queueAt(rest))
 		}

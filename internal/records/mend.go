@@ -131,6 +131,8 @@ func mender(of kind) (mend func(m *mending) (string, error), keyBytes int) {
 		return (*mending).counts, 14
 	case kindMark:
 		return (*mending).mark, 13
+	case kindSelectors:
+		return (*mending).selectors, 5
 	case kindProducer:
 		return (*mending).producer, 0
 	case kindCounter:
@@ -364,6 +366,10 @@ func (m *mending) counts() (string, error) {
 
 func (m *mending) mark() (string, error) {
 	return "messages that were handed out before this start may come once more without being flagged as redelivered", nil
+}
+
+func (m *mending) selectors() (string, error) {
+	return "what its consumers selected that are away is forgotten, until they come again", nil
 }
 
 func (m *mending) producer() (string, error) {

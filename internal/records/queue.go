@@ -35,6 +35,8 @@ type QueueInfo struct {
 	NoLocal                bool
 	DeadLetters            bool  // it is a dead letter queue
 	Created                int64 // Unix milliseconds
+	// Selectors are those of consumers that a queue has had; see Batch.PutSelectors.
+	Selectors []string
 }
 
 // Flags of a stored queue.
@@ -62,6 +64,30 @@ func appendQueue(v []byte, i *QueueInfo) []byte {
 	v = appendString(v, i.Subscription)
 	v = appendString(v, i.Selector)
 	return binary.AppendVarint(v, i.Created)
+}
+
+func selectorsRoom(all []string) int {
+	n := binary.MaxVarintLen64
+	for _, s := range all {
+		n += binary.MaxVarintLen64 + len(s)
+	}
+	return n
+}
+
+// appendSelectors writes the selectors of a queue's consumers.
+func appendSelectors(v []byte, all []string) []byte {
+	v = binary.AppendUvarint(v, uint64(len(all)))
+	for _, s := range all {
+		v = appendString(v, s)
+	}
+	return v
+}
+
+func decodeSelectors(r *reader) (all []string, ok bool) {
+	for n := r.uvarint(); n > 0 && !r.bad; n-- {
+		all = append(all, r.string())
+	}
+	return all, r.done()
 }
 
 // decodeQueue reads into i what appendQueue wrote; ID comes from the key.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -82,7 +83,7 @@ func Open(ctx context.Context, shard store.Shard, o Options) (*Records, error) {
 	if r.chunk < MinChunkBytes || r.chunk > MaxChunkBytes {
 		return nil, fmt.Errorf("chunk size %d is not from %d to %d: %w", r.chunk, MinChunkBytes, MaxChunkBytes, message.ErrInvalid)
 	}
-	for _, step := range []func() error{r.loadMeta, r.loadQueues, r.loadCounters, r.loadFloors, r.adopt, r.loadPrepared, r.loadAside,
+	for _, step := range []func() error{r.loadMeta, r.loadQueues, r.loadCounters, r.loadFloors, r.adopt, r.loadSelectors, r.loadPrepared, r.loadAside,
 		func() error { return r.sweep(ctx) }} {
 		if err := r.Reading(message.Destination{}, settled, step); err != nil {
 			return nil, fmt.Errorf("open records: %w", err)
@@ -102,6 +103,17 @@ func (r *Records) loadQueues() error {
 		ok := decodeQueue(f, &i)
 		r.found = append(r.found, i)
 		r.queueLocked(i.ID).durable = true
+		return ok
+	})
+}
+
+func (r *Records) loadSelectors() error {
+	prefix := []byte{byte(kindSelectors)}
+	return r.scan(prefix, successor(prefix), 5, 0, func(k []byte, f *reader) bool {
+		all, ok := decodeSelectors(f)
+		if i, found := slices.BinarySearchFunc(r.found, queueAt(k), func(i QueueInfo, q QueueID) int { return cmp.Compare(i.ID, q) }); found {
+			r.found[i].Selectors = all
+		}
 		return ok
 	})
 }

@@ -222,9 +222,17 @@ func TestQueuesComeBackAsTheyWere(t *testing.T) {
 		b.PutQueue(fullQueue(1)) // changed below
 		b.PutQueue(fullQueue(5)) // dropped below
 		b.PutQueue(plain)
+		for _, q := range []QueueID{1 << 31, 5} {
+			b.PutSelectors(q, []string{"early"})
+			b.PutSelectors(q, fullQueue(q).Selectors)
+		}
 	})
 	commit(t, r, func(b *Batch) { b.DropQueue(5) })
-	if d := cmp.Diff([]QueueInfo{plain, fullQueue(1 << 31)}, open(t, shard).Queues()); d != "" {
+	commit(t, r, func(b *Batch) { b.PutSelectors(5, []string{"late"}) }) // nobody finds it
+	again := plain
+	again.ID = 5
+	commit(t, r, func(b *Batch) { b.PutQueue(again) })
+	if d := cmp.Diff([]QueueInfo{plain, again, fullQueue(1 << 31)}, open(t, shard).Queues()); d != "" {
 		t.Errorf("queues (-want +got):\n%s", d)
 	}
 }

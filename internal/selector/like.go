@@ -78,6 +78,9 @@ func newPattern(s string, escape rune) pattern {
 	return p
 }
 
+// wild reports whether more than one string fits.
+func (p *pattern) wild() bool { return !p.whole || slices.Contains(p.head, anyRune) }
+
 // steps is what matching a string costs at the most.
 func (p *pattern) steps(s string) int {
 	return 1 + (len(s)*p.perByte)/8 + len(p.inner) + min(len(s), len(p.head)+len(p.tail))

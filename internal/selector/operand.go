@@ -83,7 +83,9 @@ func (p *parser) like(left operand, negated bool) (operand, error) {
 	if err != nil {
 		return left, err
 	}
-	return p.joined(&like{left.node, newPattern(s, escape), negated}, truth, left)
+	n := &like{left.node, newPattern(s, escape), negated}
+	p.wild = p.wild || n.pattern.wild()
+	return p.joined(n, truth, left)
 }
 
 // between reads the limits of BETWEEN.

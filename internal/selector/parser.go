@@ -38,6 +38,7 @@ type parser struct {
 	token   token
 	depth   int // of brackets, NOT and signs around token
 	names   []string
+	wild    bool // there is a LIKE with a wildcard
 }
 
 // selector reads the whole text.

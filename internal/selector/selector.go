@@ -22,6 +22,7 @@ type Selector struct {
 	text  string
 	root  node // nil: everything matches
 	names []string
+	wild  bool
 }
 
 // Parse parses a selector. An error wraps message.ErrInvalid and names the
@@ -42,7 +43,7 @@ func Parse(text string) (*Selector, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.root, s.names = root, p.names
+	s.root, s.names, s.wild = root, p.names, p.wild
 	return s, nil
 }
 
@@ -137,6 +138,9 @@ func (s *Selector) String() string {
 	}
 	return s.text
 }
+
+// Wild reports whether there is a LIKE in the selector with "%" or "_" for any characters.
+func (s *Selector) Wild() bool { return s != nil && s.wild }
 
 // Identifiers returns the names that the selector looks up, each once, in the
 // order they first appear. The slice is the selector's own.

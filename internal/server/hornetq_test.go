@@ -59,7 +59,7 @@ func onBench(t *testing.T, settings string, f func(b *bench), more ...string) {
 		b := &bench{t: t}
 		r := c.Resolver()
 		b.broker, err = broker.New(broker.Options{Records: rec, Policy: policies(c), Lifetimes: r.Lifetimes(), Unrouted: r.Unrouted(), Limited: r.Limited(),
-			Destinations: c.Destinations, Interceptors: interceptors(c.Interceptors)})
+			Destinations: c.Destinations, Interceptors: interceptors(c)})
 		if err != nil {
 			t.Fatal(err)
 		}

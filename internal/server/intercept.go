@@ -6,13 +6,17 @@ import (
 	"github.com/nixiemq/nixie/internal/message"
 )
 
-// interceptors are the virtual and composite destinations of a configuration; nil:
+// interceptors are the virtual and composite destinations of a configuration; without any
 // ActiveMQ's built-in virtual topic alone, since its clients count on it.
-func interceptors(c *config.Interceptors) broker.Interceptors {
+func interceptors(cfg *config.Config) broker.Interceptors {
+	c := cfg.Interceptors
 	if c == nil {
 		c = config.DefaultInterceptors()
 	}
 	var all broker.Interceptors
+	if s := cfg.SelectorCache; s != nil {
+		all.Memory = broker.SelectorMemory{On: true, Single: s.SingleSelectorPerDestination, NotWild: s.IgnoreWildcardSelectors}
+	}
 	for _, v := range c.VirtualTopics {
 		all.VirtualTopics = append(all.VirtualTopics, broker.VirtualTopic{
 			Name: v.Name, Prefix: v.Prefix, Postfix: v.Postfix, SelectorAware: v.SelectorAware, KeepDestination: !v.SetOriginalDestination, DropFull: v.DropOnResourceLimit,

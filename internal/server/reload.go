@@ -54,7 +54,7 @@ func (s *Server) Reload(ctx context.Context, dry bool) (*Reload, error) {
 		}
 	}
 	merged := holds.Reloaded(next)
-	err = s.Broker.Reload(ctx, broker.Reload{Policy: policies(merged), Interceptors: interceptors(merged.Interceptors), Destinations: merged.Destinations,
+	err = s.Broker.Reload(ctx, broker.Reload{Policy: policies(merged), Interceptors: interceptors(merged), Destinations: merged.Destinations,
 		Lifetimes: merged.Resolver().Lifetimes(), Unrouted: merged.Resolver().Unrouted(), OnlyDeclared: merged.Resolver().OnlyDeclared(),
 		Limited: merged.Resolver().Limited(), OneOrder: merged.Resolver().Ordered()})
 	if err != nil {

@@ -127,7 +127,7 @@ func (s *Server) startBroker(rec *records.Records) error {
 		Clock:        s.o.Clock,
 		Log:          s.o.Log,
 		Destinations: c.Destinations,
-		Interceptors: interceptors(c.Interceptors),
+		Interceptors: interceptors(c),
 		Properties:   openwire.Property,
 		Jitter:       func() float64 { return 2*rand.Float64() - 1 },
 		Space:        s.store.Space,
