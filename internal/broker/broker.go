@@ -379,7 +379,6 @@ func (b *Broker) dropQueue(ctx context.Context, d *destination, unused bool) err
 	b.mu.Lock()
 	b.temps.remove(d.name)
 	delete(b.paused, d.name)
-	delete(b.selectors, d.name)
 	b.mu.Unlock()
 	return b.discard(d)
 }
@@ -388,10 +387,14 @@ func (b *Broker) dropQueue(ctx context.Context, d *destination, unused bool) err
 func (b *Broker) unlist(d *destination) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.queues[d.name] == d {
+	switch b.queues[d.name] {
+	case d:
 		delete(b.queues, d.name)
 		clear(b.virtual)
 		b.ended.add(d)
+		fallthrough
+	case nil: // it was lost
+		delete(b.selectors, d.name)
 	}
 }
 

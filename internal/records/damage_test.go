@@ -23,6 +23,7 @@ func richShard(t *testing.T) (store.Shard, *Records) {
 	r := open(t, shard)
 	commit(t, r, func(b *Batch) {
 		b.PutQueue(fullQueue(7))
+		b.PutSelectors(7, fullQueue(7).Selectors)
 		large := fullMessage()
 		large.Body = make([]byte, 3*MinChunkBytes)
 		b.PutMessage(1, large, 1)
@@ -64,11 +65,12 @@ func TestDamageIsNoticedAndNamed(t *testing.T) {
 		key  []byte
 		read func(r *Records) error
 	}{
-		"meta":   {[]byte("v"), reopen},
-		"entry":  {appendEntryKey(nil, false, kindEntry, 7, 5, 2), page},
-		"counts": {appendEntryKey(nil, false, kindCounts, 7, 5, 2), page},
-		"body":   {appendSeqKey(nil, false, kindBody, 2), read(2)},
-		"piece":  {appendPartKey(nil, false, kindPiece, 1, 1), read(1)},
+		"meta":      {[]byte("v"), reopen},
+		"entry":     {appendEntryKey(nil, false, kindEntry, 7, 5, 2), page},
+		"counts":    {appendEntryKey(nil, false, kindCounts, 7, 5, 2), page},
+		"body":      {appendSeqKey(nil, false, kindBody, 2), read(2)},
+		"piece":     {appendPartKey(nil, false, kindPiece, 1, 1), read(1)},
+		"selectors": {appendQueueKey(nil, false, kindSelectors, 7), (*Records).loadSelectors},
 		"mark": {appendMarkKey(nil, 7, 1), func(r *Records) error {
 			_, _, err := r.Marks(7)
 			return err

@@ -53,6 +53,7 @@ func newWard(t *testing.T) *ward {
 		b.PutAttempt(50, &attempt)
 		b.PutMark(7, 1, message.HandedOut, []uint64{1})
 		b.PutProducer(7, "ID:p:1:1", 3, 1)
+		b.PutSelectors(7, fullQueue(7).Selectors)
 		b.PutFloor(7, 5, 1)
 		j := Job{Sequence: 30, ID: "ID:p:1:2:1", Destination: orders, Due: 1780000009000, Created: 1, Repeat: 3, SizeBytes: int32(job30.SizeBytes())}
 		b.PutMessage(30, job30, 1)
@@ -123,7 +124,7 @@ func TestDamagedRecordIsMended(t *testing.T) {
 	}{
 		"queue": {key: appendQueueKey(nil, false, kindQueue, 7), missing: true, check: func(w *ward, p []Stored) {
 			w.same(p)
-			if d := cmp.Diff(QueueInfo{ID: 7, Destination: orders}, w.r.Queues()[0]); d != "" {
+			if d := cmp.Diff(QueueInfo{ID: 7, Destination: orders, Selectors: fullQueue(7).Selectors}, w.r.Queues()[0]); d != "" {
 				w.t.Errorf("the queue (-want +got):\n%s", d)
 			}
 		}},
@@ -153,6 +154,12 @@ func TestDamagedRecordIsMended(t *testing.T) {
 		"counts": {key: appendEntryKey(nil, false, kindCounts, 7, 5, 2), left: true, check: func(w *ward, p []Stored) {
 			if d := cmp.Diff(message.Counts{Suspect: message.HandedOut, Due: 1780000001200}, p[1].Counts); d != "" {
 				w.t.Errorf("counts (-want +got):\n%s", d)
+			}
+		}},
+		"selectors": {key: appendQueueKey(nil, false, kindSelectors, 7), check: func(w *ward, p []Stored) {
+			w.same(p)
+			if all := w.r.Queues()[0].Selectors; all != nil {
+				w.t.Errorf("selectors %q", all)
 			}
 		}},
 		"mark":     {key: appendMarkKey(nil, 7, 1)},

@@ -111,7 +111,8 @@ func (r *Records) loadSelectors() error {
 	prefix := []byte{byte(kindSelectors)}
 	return r.scan(prefix, successor(prefix), 5, 0, func(k []byte, f *reader) bool {
 		all, ok := decodeSelectors(f)
-		if i, found := slices.BinarySearchFunc(r.found, queueAt(k), func(i QueueInfo, q QueueID) int { return cmp.Compare(i.ID, q) }); found {
+		r.queueLocked(queueAt(k)) // so that no other queue is given its number
+		if i, found := slices.BinarySearchFunc(r.found, queueAt(k), func(i QueueInfo, q QueueID) int { return cmp.Compare(i.ID, q) }); ok && found {
 			r.found[i].Selectors = all
 		}
 		return ok

@@ -237,6 +237,20 @@ func TestQueuesComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
+// An older program removes a queue without its selectors: they are those of no other one.
+func TestQueueGetsNoNumberThatSelectorsHave(t *testing.T) {
+	t.Parallel()
+	shard := openShard(t)
+	commit(t, open(t, shard), func(b *Batch) {
+		b.PutQueue(QueueInfo{ID: 1, Destination: orders})
+		b.PutSelectors(9, []string{"left"})
+	})
+	r := open(t, shard)
+	if last := r.LastQueue(FirstPassing); last != 9 || len(r.Queues()) != 1 {
+		t.Errorf("the last of %d queues is %d, want 9", len(r.Queues()), last)
+	}
+}
+
 func TestMarksComeBackAsTheyWere(t *testing.T) {
 	t.Parallel()
 	r := open(t, openShard(t))
