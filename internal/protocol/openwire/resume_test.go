@@ -132,17 +132,24 @@ func TestInterruptedIsBounded(t *testing.T) {
 
 // TestAPullOfARepeatedTransaction: what a Java client had received in its transaction it
 // keeps from the application when it gets it once more, and goes on waiting. It says so by
-// a DELIVERED that names no transaction.
+// a DELIVERED that names no transaction, or, one that acknowledges messages one by one, by
+// what it says of a message that the application gets, too: only that an acknowledgement of
+// this transaction was lost tells.
 func TestAPullOfARepeatedTransaction(t *testing.T) { // R-CLIENT-50, R-CLIENT-60
 	t.Parallel()
 	for name, c := range map[string]struct {
 		open  bool // a transaction is, of which the client has repeated the begin
-		names bool // the DELIVERED names it: the application has the message
+		names bool // the acknowledgement names it
+		kind  wire.AckType
+		lost  int32 // numbers since the begin that do not come
 		want  string
 	}{
-		"kept from the application":  {open: true, want: "next"},
-		"the application has it":     {open: true, names: true},
-		"and no transaction is open": {},
+		"kept from the application":             {open: true, want: "next"},
+		"the application has it":                {open: true, names: true, lost: 1},
+		"and no transaction is open":            {},
+		"one by one, kept from the application": {open: true, names: true, kind: wire.AckIndividual, lost: 1, want: "next"},
+		"one by one, the application has it":    {open: true, names: true, kind: wire.AckIndividual},
+		"one by one, without a transaction":     {open: true, kind: wire.AckIndividual, lost: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,12 +160,13 @@ func TestAPullOfARepeatedTransaction(t *testing.T) { // R-CLIENT-50, R-CLIENT-60
 				if c.open {
 					p.tell(p.transaction(1, wire.TransactionBegin))
 				}
+				p.next += c.lost
 				p.tell(&wire.MessagePull{ConsumerID: p.consumerID(1), Destination: queueNamed("Q"), Timeout: 3000})
-				delivered := ack(p.dispatched(), wire.AckDelivered)
+				a := ack(p.dispatched(), c.kind)
 				if c.names {
-					delivered.TransactionID = p.txID(1)
+					a.TransactionID = p.txID(1)
 				}
-				p.tell(delivered)
+				p.tell(a)
 				got := ""
 				for _, command := range p.all() {
 					if d, ok := command.(*wire.MessageDispatch); ok {
