@@ -122,7 +122,7 @@ func (m *Machine) batch(k *Consumer, c Ack) []*Item {
 		return nil
 	}
 	first, last := m.find(k, c.First), m.find(k, c.Last)
-	if first == nil || last == nil || first.batch == 0 || first.batch != last.batch {
+	if first == nil || last == nil || first.batch == 0 || first.batch != last.batch || first.tx != "" || last.tx != "" {
 		return nil
 	}
 	all := make([]*Item, 0, c.Count)

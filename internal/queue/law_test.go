@@ -296,7 +296,7 @@ func (d *driver) crash(t *rapid.T) {
 // drain lets one consumer that wants everything have it: nothing may be missing.
 func (d *driver) drain(t *rapid.T) {
 	d.crash(t)
-	d.q.now += time.Hour.Milliseconds()
+	d.pass(t, time.Hour)
 	c := &Consumer{ID: "drain", Connection: "drain", Prefetch: 1 << 20}
 	d.do(t, Attach{Consumer: c}, func() { d.q.attach(&naiveConsumer{id: c.ID, connection: c.Connection, prefetch: c.Prefetch}) })
 	d.endTurn(t)

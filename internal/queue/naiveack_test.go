@@ -20,6 +20,9 @@ func (q *naive) span(c *naiveConsumer, a Ack) []*naiveItem {
 	if !a.First.IsZero() {
 		from = index(a.First)
 	}
+	if from < 0 && a.Type == Delivered { // it may have been acknowledged by itself meanwhile
+		from = 0
+	}
 	if from < 0 || to < from {
 		return nil
 	}
