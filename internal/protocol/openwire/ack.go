@@ -47,7 +47,6 @@ func (s *session) messageAck(c *wire.MessageAck) error {
 		}
 		t.sessions[c.ConsumerID.Session()], t.acked = true, true
 		a.Tx = t.id
-		a.Unseen = a.Type == queue.Individual && s.lost(t, c.CommandID)
 		done = t.part(&c.BaseCommand, done)
 	}
 	parts, err := s.out.apart(a)

@@ -86,14 +86,5 @@ func (s *session) mayRepeat() bool {
 // the connection before. Of a local one that has some here none was: what a client had
 // before, it does not commit (R-CLIENT-60). A distributed one may have been suspended.
 func (s *session) misses(t *transaction, end int32) bool {
-	return (t.distributed || !t.acked) && s.client.listens(t, func(string) bool { return true }) && s.lost(t, end)
-}
-
-// lost reports whether a command of a transaction up to this one was lost with the
-// connection before. A Java client that acknowledges one by one (transactedIndividualAck,
-// nonBlockingRedelivery, messagePrioritySupported) does so once more, with the same words,
-// for what it had received in that transaction, keeps it from the application, and goes
-// on waiting where it had pulled.
-func (s *session) lost(t *transaction, end int32) bool {
-	return t.repeated && s.gaps.between(t.begun, end)
+	return t.repeated && (t.distributed || !t.acked) && s.client.listens(t, func(string) bool { return true }) && s.gaps.between(t.begun, end)
 }
