@@ -30,17 +30,6 @@ func boolInto(p *bool) setter {
 	}
 }
 
-func notBoolInto(p *bool) setter {
-	return func(s string) error {
-		var v bool
-		if err := boolInto(&v)(s); err != nil {
-			return err
-		}
-		*p = !v
-		return nil
-	}
-}
-
 func intInto(p *int) setter { return wholeInto(p, 32) }
 
 func int64Into(p *int64) setter { return wholeInto(p, 64) }

@@ -82,7 +82,6 @@ type replayed struct {
 	formats  [2]wire.WireFormat
 	settled  bool
 	conn     net.Conn
-	enc      *wire.Encoder
 	peer     *peer
 	recorded []wire.DataStructure // by the broker
 	toward   []wire.DataStructure // the broker: by the client

@@ -3,8 +3,6 @@ package pebblestore
 import (
 	"bytes"
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,21 +10,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/nixiemq/nixie/internal/store"
 )
-
-// diskBytes is what the files in dir take.
-func diskBytes(t testing.TB, dir string) (n int64) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && e.Name() != reserveFile {
-			n += info.Size()
-		}
-	}
-	return n
-}
 
 // drain deletes the messages from..to one by one, in batches, but for those
 // that keep says.
