@@ -2,12 +2,10 @@ package records
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/nixiemq/nixie/internal/message"
 	"github.com/nixiemq/nixie/internal/store"
@@ -432,11 +430,10 @@ func (r *Records) recount(b *Batch, q QueueID) error {
 
 // nameOf is what a queue that was found at Open is called.
 func (r *Records) nameOf(q QueueID) message.Destination {
-	i, ok := slices.BinarySearchFunc(r.found, q, func(info QueueInfo, q QueueID) int { return cmp.Compare(info.ID, q) })
-	if !ok {
-		return message.Destination{}
+	if i := r.foundQueue(q); i != nil {
+		return i.Destination
 	}
-	return r.found[i].Destination
+	return message.Destination{}
 }
 
 // adopt sees to queues of which not all is there: those that hold messages and have no

@@ -107,13 +107,22 @@ func (r *Records) loadQueues() error {
 	})
 }
 
+// foundQueue is what Open found of a queue; nil: nothing.
+func (r *Records) foundQueue(q QueueID) *QueueInfo {
+	i, ok := slices.BinarySearchFunc(r.found, q, func(info QueueInfo, q QueueID) int { return cmp.Compare(info.ID, q) })
+	if !ok {
+		return nil
+	}
+	return &r.found[i]
+}
+
 func (r *Records) loadSelectors() error {
 	prefix := []byte{byte(kindSelectors)}
 	return r.scan(prefix, successor(prefix), 5, 0, func(k []byte, f *reader) bool {
 		all, ok := decodeSelectors(f)
 		r.queueLocked(queueAt(k)) // so that no other queue is given its number
-		if i, found := slices.BinarySearchFunc(r.found, queueAt(k), func(i QueueInfo, q QueueID) int { return cmp.Compare(i.ID, q) }); ok && found {
-			r.found[i].Selectors = all
+		if i := r.foundQueue(queueAt(k)); ok && i != nil {
+			i.Selectors = all
 		}
 		return ok
 	})
